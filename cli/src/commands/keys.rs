@@ -1,14 +1,16 @@
 //! `postrider keys`: API keys. Only their digests are stored, so a key is shown once.
 
 use anyhow::{Context as _, bail};
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Subcommand};
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use domain::key::{KeyDigest, Role, RoleConflict, format_key};
+use domain::lane::Lane;
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
+use domain::scope::{Scope, limits};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde_json::json;
@@ -16,6 +18,7 @@ use store::ApiKey;
 use uuid::Uuid;
 
 use super::database::{Database, by_hand};
+use crate::age::Age;
 use crate::args::Cli;
 use crate::output::{self, Column, Form, FormArgs, Table};
 
@@ -33,6 +36,11 @@ pub(crate) enum KeysCommand {
         #[command(flatten)]
         form: FormArgs,
     },
+    /// Makes a key of the same name, roles and limits, and lets the old one end; standard output is the new key and nothing else.
+    #[command(
+        after_help = "Examples:\n  INGEST_KEY=$(postrider keys rotate 01a1fd84-191a-7187-8c92-644d9a28fa8b --overlap 24h)"
+    )]
+    Rotate(RotateArgs),
     /// Revokes a key. Services that remember it refuse it some seconds later.
     Revoke {
         /// The key's identifier, from `postrider keys list`.
@@ -54,9 +62,57 @@ pub(crate) struct CreateArgs {
     /// The reseller whose key it is; only with --role reseller, and no other role.
     #[arg(long, value_name = "ID", value_parser = reseller)]
     reseller: Option<String>,
+    /// When it ends by itself: after an age such as 90d; it does not without this.
+    #[arg(long, value_name = "AGE")]
+    expires_in: Option<Age>,
+    /// With --role ingest: pushes alone, or events alone.
+    #[arg(long, value_name = "LANE", value_parser = lane())]
+    only_lane: Option<Lane>,
+    /// With --role ingest: pushes of this message prototype alone; may be repeated.
+    #[arg(long = "only-prototype", value_name = "NAME")]
+    prototypes: Vec<String>,
+    /// With --role ingest: events of this reseller alone; may be repeated.
+    #[arg(long = "only-reseller", value_name = "ID")]
+    resellers: Vec<String>,
+    /// With --role ingest: events of this type alone, such as domain.created or domain.*; may be repeated.
+    #[arg(long = "only-event-type", value_name = "TYPE")]
+    event_types: Vec<String>,
+    /// With --role ingest: so many pushes and events together a second, at each replica of ingest-api.
+    #[arg(long, value_name = "RATE", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    per_second: Option<u32>,
     /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RotateArgs {
+    /// The identifier of the key that is to end, from `postrider keys list`.
+    id: Uuid,
+    /// How long the old key works beside the new one.
+    #[arg(long, value_name = "AGE", default_value = "24h")]
+    overlap: Age,
+    /// When the new key ends by itself: after an age such as 90d; it does not without this.
+    #[arg(long, value_name = "AGE")]
+    expires_in: Option<Age>,
+    /// Why; kept in the audit log.
+    #[arg(long)]
+    note: Option<String>,
+}
+
+impl CreateArgs {
+    fn scope(&self) -> Scope {
+        Scope {
+            lane: self.only_lane,
+            prototypes: self.prototypes.clone(),
+            resellers: self.resellers.clone(),
+            event_types: self.event_types.clone(),
+        }
+    }
+}
+
+fn lane() -> impl clap::builder::TypedValueParser<Value = Lane> {
+    PossibleValuesParser::new(Lane::ALL.map(Lane::as_str)).try_map(|name| name.parse::<Lane>())
 }
 
 fn not_blank(name: &str) -> Result<String, &'static str> {
@@ -83,6 +139,8 @@ fn role() -> impl clap::builder::TypedValueParser<Value = Role> {
 pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Result<()> {
     if let KeysCommand::Create(args) = &command
         && let Err(refused) = check_reseller(args)
+            .map_err(str::to_owned)
+            .and_then(|()| check_limits(args))
     {
         Cli::command().error(ErrorKind::ArgumentConflict, refused).exit();
     }
@@ -90,6 +148,7 @@ pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Resu
     match command {
         KeysCommand::Create(args) => create(&database, args).await,
         KeysCommand::List { form } => list(&database, form.form()).await,
+        KeysCommand::Rotate(args) => rotate(&database, args).await,
         KeysCommand::Revoke { id, note } => revoke(&database, id, note.as_deref()).await,
     }
 }
@@ -107,22 +166,51 @@ fn check_reseller(args: &CreateArgs) -> Result<(), &'static str> {
     }
 }
 
-async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
+/// Limits are of ingest keys, and have to be such that something is within them.
+fn check_limits(args: &CreateArgs) -> Result<(), String> {
+    let scope = args.scope();
+    let is_limited = !scope.is_open() || args.per_second.is_some();
+    if is_limited && args.roles.iter().any(|role| *role != Role::Ingest) {
+        return Err("--only-… and --per-second go with --role ingest alone".to_owned());
+    }
+    let option = |field| match field {
+        "prototypes" => "--only-prototype",
+        "resellers" => "--only-reseller",
+        _ => "--only-event-type",
+    };
+    let wrong = scope.wrong().into_iter();
+    wrong
+        .take(1)
+        .try_for_each(|(field, detail)| Err(format!("{}: {detail}", option(field))))
+}
+
+fn generate() -> anyhow::Result<String> {
     let mut random = [0; 32];
     SysRng
         .try_fill_bytes(&mut random)
         .context("the operating system gives no random bytes")?;
-    let key = format_key(&random);
+    Ok(format_key(&random))
+}
+
+/// So long after `now`.
+fn after(age: Age, now: DateTime<Utc>) -> anyhow::Result<DateTime<Utc>> {
+    let later = TimeDelta::from_std(age.duration()).ok();
+    later
+        .and_then(|age| now.checked_add_signed(age))
+        .context("that is too far in the future")
+}
+
+async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
+    let key = generate()?;
+    let (scope, now) = (args.scope(), SystemClock.now());
     let mut roles = args.roles;
     roles.sort_unstable();
     roles.dedup();
     let stored = ApiKey {
-        id: Uuid::now_v7(),
-        name: args.name,
-        roles,
-        reseller_id: args.reseller,
-        created_at: SystemClock.now(),
-        revoked_at: None,
+        expires_at: args.expires_in.map(|age| after(age, now)).transpose()?,
+        scope,
+        per_second: args.per_second,
+        ..ApiKey::new(args.name, roles, args.reseller, now)
     };
     database
         .store
@@ -133,17 +221,52 @@ async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
         )
         .await
         .with_context(|| database.failure("store the key in"))?;
+    show(&key, &stored)
+}
+
+/// Shows a key, and says what is known of it.
+fn show(key: &str, stored: &ApiKey) -> anyhow::Result<()> {
     output::result(key)?;
+    let reseller = stored.reseller_id.iter().map(|id| format!(" {id}"));
+    let limits = Some(limits(&stored.scope, stored.per_second)).filter(|limits| !limits.is_empty());
+    let ends = stored.expires_at.map(|at| format!("ends {}", time(at)));
+    let further = limits
+        .into_iter()
+        .chain(ends)
+        .map(|further| format!(", {further}"));
     output::note(format_args!(
         "key {} ({}, {}{}): it is not shown again",
         stored.id,
         stored.name,
-        role_names(&stored),
-        stored
-            .reseller_id
-            .as_ref()
-            .map(|id| format!(" {id}"))
-            .unwrap_or_default(),
+        role_names(stored),
+        reseller.chain(further).collect::<String>(),
+    ));
+    Ok(())
+}
+
+async fn rotate(database: &Database, args: RotateArgs) -> anyhow::Result<()> {
+    let (key, now) = (generate()?, SystemClock.now());
+    let ends = (
+        after(args.overlap, now)?,
+        args.expires_in.map(|age| after(age, now)).transpose()?,
+    );
+    let digest = KeyDigest::of(&key);
+    let act = by_hand(now, args.note.as_deref());
+    let rotating = database.store.rotate_api_key(args.id, &digest, ends, act);
+    let made = rotating
+        .await
+        .with_context(|| database.failure("rotate the key in"))?;
+    let Some(made) = made else {
+        bail!(
+            "no key that could be rotated has the id {}: one that was revoked or has expired is not; `postrider keys list` shows all of them",
+            args.id
+        );
+    };
+    show(&key, &made)?;
+    output::note(format_args!(
+        "the key {} works until {}; an Idempotency-Key that was used with it is known with the new one",
+        args.id,
+        time(ends.0)
     ));
     Ok(())
 }
@@ -163,16 +286,21 @@ fn table_of(keys: &[ApiKey]) -> Table {
         Column::prose("name"),
         Column::prose("roles"),
         Column::whole("reseller").spare(1),
-        Column::whole("created").spare(2),
-        Column::whole("revoked").spare(3),
+        Column::prose("limits").spare(1),
+        Column::whole("used").spare(2),
+        Column::whole("ends").spare(2),
+        Column::whole("created").spare(3),
+        Column::whole("revoked").spare(4),
     ]);
-    let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
     for key in keys {
         table.add_row([
             key.id.to_string(),
             output::harmless(&key.name),
             role_names(key),
             key.reseller_id.clone().unwrap_or_default(),
+            output::harmless(&limits(&key.scope, key.per_second)),
+            key.used_at.map(time).unwrap_or_default(),
+            key.expires_at.map(time).unwrap_or_default(),
             time(key.created_at),
             key.revoked_at.map(time).unwrap_or_default(),
         ]);
@@ -191,6 +319,10 @@ async fn revoke(database: &Database, id: Uuid, note: Option<&str>) -> anyhow::Re
     }
     output::result(format_args!("revoked {id}"))?;
     Ok(())
+}
+
+fn time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 fn role_names(key: &ApiKey) -> String {

@@ -124,3 +124,74 @@ fn a_reseller_and_its_role_come_together_and_alone() {
         assert!(finished.stderr.contains(told), "{arguments}: {}", finished.stderr);
     }
 }
+
+#[testkit::database_test]
+async fn a_key_is_limited_rotated_and_says_so(pool: PgPool) {
+    let made = postrider(
+        "keys create --name shop --role ingest --expires-in 90d --only-lane push --only-prototype Hello \
+         --only-prototype Bye --per-second 50",
+    )
+    .on(&pool)
+    .run();
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(
+        made.stderr
+            .contains("lane push, prototypes Hello Bye, 50 a second, ends 2"),
+        "{}",
+        made.stderr
+    );
+    let store = Store::from_pool(pool.clone());
+    let found = async |key: &str| {
+        let digest = KeyDigest::of(key.trim_end());
+        store.find_api_key(&digest).await.unwrap().expect("a key")
+    };
+    let old = found(&made.stdout).await;
+    assert_eq!((old.scope.prototypes.len(), old.per_second), (2, Some(50)));
+    let rotated = postrider(&format!("keys rotate {} --overlap 2h", old.id))
+        .on(&pool)
+        .run();
+    assert_eq!(rotated.code, Some(0), "{rotated:?}");
+    let new = found(&rotated.stdout).await;
+    assert_eq!(
+        (&new.scope, new.expires_at, new.successor_of),
+        (&old.scope, None, Some(old.id))
+    );
+    let ends = found(&made.stdout).await.expires_at.expect("an end");
+    assert!(Some(ends) < old.expires_at, "in two hours, and not in 90 days");
+    let table = postrider("keys list").on(&pool).run().stdout;
+    assert!(
+        table.contains("50 a second") && table.contains(&ends.format("%Y-%m-%dT%H:%M:%SZ").to_string()),
+        "{table}"
+    );
+    let gone = postrider(&format!("keys rotate {}", uuid::Uuid::nil()))
+        .on(&pool)
+        .run();
+    assert_eq!(gone.code, Some(1));
+    assert!(
+        gone.stderr.contains("no key that could be rotated"),
+        "{}",
+        gone.stderr
+    );
+}
+
+#[test]
+fn limits_that_nothing_is_within_are_refused_before_anything_is_done() {
+    for (arguments, told) in [
+        ("--role viewer --per-second 5", "go with --role ingest alone"),
+        (
+            "--role ingest --role viewer --only-lane push",
+            "go with --role ingest alone",
+        ),
+        (
+            "--role ingest --only-lane push --only-reseller acme",
+            "goes with the lane reseller only",
+        ),
+        ("--role ingest --only-event-type domain", "domain.*"),
+        ("--role ingest --only-lane both", "push"),
+        ("--role ingest --per-second 0", "1 to 1000000"),
+    ] {
+        let finished = postrider(&format!("keys create --name shop {arguments}")).run();
+        assert_eq!(finished.code, Some(2), "{arguments}: {finished:?}");
+        assert!(finished.stderr.contains(told), "{arguments}: {}", finished.stderr);
+    }
+}

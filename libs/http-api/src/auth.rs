@@ -3,12 +3,16 @@
 //! A revoked key works until it is forgotten. One that was refused is refused for a second more without being looked up
 //! again; how many unknown ones are looked up at all is the business of `strangers`.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::key::{KeyDigest, Role};
+use domain::scope::Scope;
 use http::{HeaderMap, HeaderValue, header};
 use lifecycle::error_chain;
+use moka::future::Cache;
 use store::{ApiKey, Store, Visitor};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -21,6 +25,10 @@ use crate::strangers::Strangers;
 
 /// When to try again while keys cannot be looked up, in seconds.
 const RETRY_AFTER: u32 = 5;
+/// How often it is noted that a key is used, as the store does.
+const NOTED: Duration = Duration::from_secs(60);
+/// Of how many keys it is known that their use was noted.
+const KEYS_NOTED: u64 = 10_000;
 
 const NO_KEY: &str = r#"Bearer realm="postrider""#;
 const BAD_KEY: &str = r#"Bearer realm="postrider", error="invalid_token""#;
@@ -50,7 +58,13 @@ pub struct Caller {
     pub name: String,
     /// The reseller that the key belongs to; `None` for keys of the house.
     pub reseller_id: Option<String>,
+    /// What the key is limited to.
+    pub scope: Arc<Scope>,
+    /// How many pushes and events together the key may hand in a second, when that is limited.
+    pub per_second: Option<NonZeroU32>,
     roles: Vec<Role>,
+    /// The first of the keys that were rotated into this one, if any were.
+    first_key: Option<Uuid>,
 }
 
 impl From<ApiKey> for Caller {
@@ -59,7 +73,10 @@ impl From<ApiKey> for Caller {
             identity: Identity::Key(key.id),
             name: key.name,
             reseller_id: key.reseller_id,
+            scope: Arc::new(key.scope),
+            per_second: key.per_second.and_then(NonZeroU32::new),
             roles: key.roles,
+            first_key: key.successor_of,
         }
     }
 }
@@ -78,7 +95,10 @@ impl From<Visitor> for Caller {
             },
             name: person.name,
             reseller_id: None,
+            scope: Arc::default(),
+            per_second: None,
             roles: vec![person.role],
+            first_key: None,
         }
     }
 }
@@ -130,6 +150,15 @@ impl Caller {
         }
     }
 
+    /// What stays the same of a caller whose key is rotated: the identifier of the first of its keys.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Caller::key`].
+    pub fn first_key(&self) -> Result<Uuid, Problem> {
+        self.first_key.map_or_else(|| self.key(), Ok)
+    }
+
     /// The reseller whose key this is.
     ///
     /// # Errors
@@ -149,6 +178,8 @@ impl Caller {
 pub struct Keys {
     store: Store,
     remembered: Remembered<KeyDigest, Arc<Caller>>,
+    /// Those whose use was noted within a minute.
+    noted: Cache<Uuid, ()>,
     strangers: Strangers,
     outage: Outage,
 }
@@ -159,6 +190,10 @@ impl Keys {
         Self {
             store,
             remembered: Remembered::default(),
+            noted: Cache::builder()
+                .time_to_live(NOTED)
+                .max_capacity(KEYS_NOTED)
+                .build(),
             strangers: Strangers::default(),
             outage: Outage::of("look up an API key"),
         }
@@ -174,7 +209,7 @@ impl Keys {
     async fn find(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Problem> {
         let digest = KeyDigest::of(presented(headers)?);
         let found = self.remembered.find(&digest, self.look_up(digest)).await?;
-        found.ok_or_else(|| Problem::unauthorized("the API key is unknown or revoked", BAD_KEY))
+        found.ok_or_else(|| Problem::unauthorized("the API key is unknown, revoked or expired", BAD_KEY))
     }
 
     /// The key as the database has it now; strangers' keys are looked up within limits.
@@ -187,6 +222,9 @@ impl Keys {
         match self.store.find_api_key(&digest).await {
             Ok(found) => {
                 self.outage.worked();
+                if let Some(key) = &found {
+                    Box::pin(self.note_use(key.id)).await;
+                }
                 Ok(found.map(Caller::from).map(Arc::new))
             }
             Err(error) if error.is_transient() => {
@@ -198,6 +236,20 @@ impl Keys {
                 let detail = "the API key could not be looked up";
                 Err(Problem::new(ProblemKind::INTERNAL, detail))
             }
+        }
+    }
+
+    /// Notes that the key is used, once a minute. That it could not be noted is no reason to refuse the caller.
+    async fn note_use(&self, key: Uuid) {
+        if self.noted.contains_key(&key) {
+            return;
+        }
+        self.noted.insert(key, ()).await;
+        if let Err(error) = self.store.note_key_use(key).await {
+            tracing::debug!(
+                error = error_chain(&error),
+                "failed to note that an API key is used"
+            );
         }
     }
 }

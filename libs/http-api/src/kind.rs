@@ -48,7 +48,7 @@ impl ProblemKind {
         "unauthorized",
         StatusCode::UNAUTHORIZED,
         "No valid API key",
-        "The Authorization header is missing or malformed, or the API key is unknown or revoked.",
+        "The Authorization header is missing or malformed, or the API key is unknown, revoked or expired.",
     );
     /// The API key does not allow this.
     pub const FORBIDDEN: Self = Self::new(

@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use domain::key::{KeyDigest, Role};
-use serde::Serialize;
-use serde_json::json;
+use domain::scope::Scope;
+use serde::{Deserialize as _, Serialize};
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -25,6 +26,53 @@ pub struct ApiKey {
     pub created_at: DateTime<Utc>,
     /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
+    /// When it ends by itself.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// When it was last looked up for a request, to about a minute.
+    pub used_at: Option<DateTime<Utc>>,
+    /// What an ingest key is limited to.
+    pub scope: Scope,
+    /// How many pushes and events together it may hand in a second at each replica, when that is limited.
+    pub per_second: Option<u32>,
+    /// The first key of those that were rotated into this one: Idempotency-Keys are remembered under it.
+    pub successor_of: Option<Uuid>,
+}
+
+impl ApiKey {
+    /// A key that is made now and has no limits.
+    pub fn new(name: String, roles: Vec<Role>, reseller_id: Option<String>, now: DateTime<Utc>) -> Self {
+        Self {
+            id: Uuid::now_v7(),
+            name,
+            roles,
+            reseller_id,
+            created_at: now,
+            revoked_at: None,
+            expires_at: None,
+            used_at: None,
+            scope: Scope::default(),
+            per_second: None,
+            successor_of: None,
+        }
+    }
+
+    /// What the audit log says of it.
+    fn details(&self) -> Value {
+        let roles: Vec<&str> = self.roles.iter().map(|role| role.as_str()).collect();
+        let mut details = json!({ "name": self.name, "roles": roles, "reseller": self.reseller_id });
+        let limits = [
+            ("expiresAt", self.expires_at.map(|at| json!(at))),
+            ("scope", (!self.scope.is_open()).then(|| json!(self.scope))),
+            ("perSecond", self.per_second.map(|rate| json!(rate))),
+            ("successorOf", self.successor_of.map(|id| json!(id))),
+        ];
+        for (name, limit) in limits {
+            if let Some(limit) = limit {
+                details[name] = limit;
+            }
+        }
+        details
+    }
 }
 
 /// What came of revoking a key.
@@ -38,13 +86,18 @@ pub enum KeyRevoked {
     Unknown,
 }
 
-pub(crate) struct Row {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) roles: Vec<String>,
-    pub(crate) reseller_id: Option<String>,
-    pub(crate) created_at: DateTime<Utc>,
-    pub(crate) revoked_at: Option<DateTime<Utc>>,
+struct Row {
+    id: Uuid,
+    name: String,
+    roles: Vec<String>,
+    reseller_id: Option<String>,
+    created_at: DateTime<Utc>,
+    revoked_at: Option<DateTime<Utc>>,
+    expires_at: Option<DateTime<Utc>>,
+    used_at: Option<DateTime<Utc>>,
+    scope: Option<Value>,
+    per_second: Option<i32>,
+    successor_of: Option<Uuid>,
 }
 
 impl TryFrom<Row> for ApiKey {
@@ -56,6 +109,13 @@ impl TryFrom<Row> for ApiKey {
             .iter()
             .map(|role| stored("role", role))
             .collect::<Result<_, _>>()?;
+        let scope = row.scope.map(|scope| {
+            Scope::deserialize(&scope).map_err(|_| Error::Corrupt {
+                what: "scope of an API key",
+                found: scope.to_string(),
+            })
+        });
+        let scope = scope.transpose()?;
         Ok(Self {
             id: row.id,
             name: row.name,
@@ -63,6 +123,11 @@ impl TryFrom<Row> for ApiKey {
             reseller_id: row.reseller_id,
             created_at: row.created_at,
             revoked_at: row.revoked_at,
+            expires_at: row.expires_at,
+            used_at: row.used_at,
+            scope: scope.unwrap_or_default(),
+            per_second: row.per_second.map(i32::unsigned_abs),
+            successor_of: row.successor_of,
         })
     }
 }
@@ -72,9 +137,7 @@ impl Store {
     pub async fn create_api_key(&self, key: &ApiKey, digest: &KeyDigest, act: Act<'_>) -> Result<(), Error> {
         let mut transaction = self.pool.begin().await?;
         insert(&mut transaction, key, digest).await?;
-        let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
-        let details = json!({ "name": key.name, "roles": roles, "reseller": key.reseller_id });
-        let entry = act.entry("api-key.create", subject(key.id), details);
+        let entry = act.entry("api-key.create", subject(key.id), key.details());
         entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(())
@@ -86,13 +149,13 @@ impl Store {
         insert(&mut connection, key, digest).await
     }
 
-    /// The key with this digest, unless it was revoked.
+    /// The key with this digest, unless it was revoked or has expired, by the clock of the database: services whose clocks differ agree on it.
     pub async fn find_api_key(&self, digest: &KeyDigest) -> Result<Option<ApiKey>, Error> {
         let row = sqlx::query_as!(
             Row,
             r#"
-            SELECT id, name, roles, reseller_id, created_at, revoked_at FROM api_keys
-            WHERE digest = $1 AND revoked_at IS NULL
+            SELECT id, name, roles, reseller_id, created_at, revoked_at, expires_at, used_at, scope, per_second, successor_of FROM api_keys
+            WHERE digest = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
             "#,
             digest.as_bytes(),
         )
@@ -101,11 +164,31 @@ impl Store {
         row.map(ApiKey::try_from).transpose()
     }
 
+    /// Notes that a key is used now, unless that was noted within a minute. A row that another transaction holds is passed by: a request
+    /// does not wait for it.
+    pub async fn note_key_use(&self, id: Uuid) -> Result<(), Error> {
+        sqlx::query!(
+            r#"
+            UPDATE api_keys SET used_at = now() WHERE id = (
+                SELECT id FROM api_keys WHERE id = $1 AND (used_at IS NULL OR used_at < now() - interval '1 minute')
+                FOR NO KEY UPDATE SKIP LOCKED
+            )
+            "#,
+            id,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
     /// Every key, the oldest first.
     pub async fn list_api_keys(&self) -> Result<Vec<ApiKey>, Error> {
         let rows = sqlx::query_as!(
             Row,
-            "SELECT id, name, roles, reseller_id, created_at, revoked_at FROM api_keys ORDER BY created_at, id"
+            r#"
+            SELECT id, name, roles, reseller_id, created_at, revoked_at, expires_at, used_at, scope, per_second, successor_of FROM api_keys
+            ORDER BY created_at, id
+            "#
         )
         .fetch_all(&self.pool)
         .await?;
@@ -123,7 +206,7 @@ impl Store {
         let rows = sqlx::query_as!(
             Row,
             r#"
-            SELECT id, name, roles, reseller_id, created_at, revoked_at FROM api_keys
+            SELECT id, name, roles, reseller_id, created_at, revoked_at, expires_at, used_at, scope, per_second, successor_of FROM api_keys
             WHERE ($1::text IS NULL OR $1 = ANY (roles)) AND ($2::text IS NULL OR reseller_id = $2)
               AND ($3 OR revoked_at IS NULL) AND ($4::uuid IS NULL OR id < $4)
             ORDER BY id DESC LIMIT $5
@@ -144,7 +227,11 @@ impl Store {
         let mut transaction = self.pool.begin().await?;
         // Locked, so that two administrators who revoke each other's key at once are not both obeyed.
         let administrators = sqlx::query_scalar!(
-            "SELECT id FROM api_keys WHERE revoked_at IS NULL AND 'admin' = ANY (roles) ORDER BY id FOR NO KEY UPDATE"
+            r#"
+            SELECT id FROM api_keys
+            WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AND 'admin' = ANY (roles)
+            ORDER BY id FOR NO KEY UPDATE
+            "#
         )
         .fetch_all(&mut *transaction)
         .await?;
@@ -156,6 +243,48 @@ impl Store {
         }
         transaction.commit().await?;
         Ok(KeyRevoked::Done)
+    }
+
+    /// Makes the key that a key is rotated into: it has the same name, roles and limits, and ends at `expires_at`. The old one ends at `until`, unless
+    /// it ends before. `None` when there is no such key, or it was revoked or has expired.
+    pub async fn rotate_api_key(
+        &self,
+        old: Uuid,
+        digest: &KeyDigest,
+        (until, expires_at): (DateTime<Utc>, Option<DateTime<Utc>>),
+        act: Act<'_>,
+    ) -> Result<Option<ApiKey>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let row = sqlx::query_as!(
+            Row,
+            r#"
+            UPDATE api_keys SET expires_at = LEAST(expires_at, $2)
+            WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)
+            RETURNING id, name, roles, reseller_id, created_at, revoked_at, expires_at, used_at, scope, per_second, successor_of
+            "#,
+            old,
+            until,
+            act.at,
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let old = ApiKey::try_from(row)?;
+        let key = ApiKey {
+            expires_at,
+            scope: old.scope,
+            per_second: old.per_second,
+            successor_of: Some(old.successor_of.unwrap_or(old.id)),
+            ..ApiKey::new(old.name, old.roles, old.reseller_id, act.at)
+        };
+        insert(&mut transaction, &key, digest).await?;
+        let mut details = key.details();
+        details["successor"] = json!(key.id);
+        details["until"] = json!(old.expires_at);
+        let entry = act.entry("api-key.rotate", subject(old.id), details);
+        entry.record(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(Some(key))
     }
 
     /// Revokes a key; `false` when there is none with this identifier that is not revoked yet.
@@ -188,8 +317,8 @@ async fn insert(connection: &mut PgConnection, key: &ApiKey, digest: &KeyDigest)
     let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
     sqlx::query!(
         r#"
-            INSERT INTO api_keys (id, name, digest, roles, reseller_id, created_at)
-            VALUES ($1, $2, $3, $4, $5, $6)
+            INSERT INTO api_keys (id, name, digest, roles, reseller_id, created_at, expires_at, scope, per_second, successor_of)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
             "#,
         key.id,
         key.name,
@@ -197,6 +326,10 @@ async fn insert(connection: &mut PgConnection, key: &ApiKey, digest: &KeyDigest)
         &roles as &[&str],
         key.reseller_id,
         key.created_at,
+        key.expires_at,
+        (!key.scope.is_open()).then(|| json!(key.scope)),
+        key.per_second.map(u32::cast_signed),
+        key.successor_of,
     )
     .execute(connection)
     .await?;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use domain::named;
+pub use domain::lane::Lane;
 use domain::subscription::PausedBy;
 use serde::Serialize;
 use serde_json::json;
@@ -20,18 +20,6 @@ use uuid::Uuid;
 use crate::read::{Count, Name};
 use crate::text::storable;
 use crate::{Act, Error, Store};
-
-/// A lane, as operators name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "lowercase")]
-pub enum Lane {
-    /// Pushes.
-    Push,
-    /// Notifications, their first attempts and their retries.
-    Reseller,
-}
-
-named!(Lane, "lane");
 
 /// What is paused.
 #[derive(Debug, Clone, PartialEq, Eq)]

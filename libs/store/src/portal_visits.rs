@@ -242,8 +242,12 @@ impl Store {
         let Some(used) = used else { return Ok(None) };
         // Locked, so that it is not revoked meanwhile, and so that those who come at once are counted one after another.
         let key = sqlx::query_scalar!(
-            "SELECT id FROM api_keys WHERE id = $1 AND revoked_at IS NULL FOR NO KEY UPDATE",
+            r#"
+            SELECT id FROM api_keys
+            WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) FOR NO KEY UPDATE
+            "#,
             used.api_key_id,
+            now,
         )
         .fetch_optional(&mut *transaction)
         .await?;
@@ -313,6 +317,7 @@ impl Store {
                 v.parent_origin, v.return_url, v.theme, v.locale, v.time_zone, v.authenticated_at
             FROM portal_visits v JOIN api_keys k ON k.id = v.api_key_id
             WHERE v.digest = $1 AND v.ended_at IS NULL AND v.ends_at > $2 AND k.revoked_at IS NULL
+                AND (k.expires_at IS NULL OR k.expires_at > $2)
             "#,
             digest.as_bytes(),
             now,
@@ -364,7 +369,8 @@ impl Store {
                 v.parent_origin, v.return_url, v.theme, v.locale, v.time_zone, v.authenticated_at
             FROM portal_visits v JOIN api_keys k ON k.id = v.api_key_id
             WHERE ($1::text IS NULL OR v.reseller_id = $1) AND ($2::text IS NULL OR v.person_id = $2)
-              AND v.ended_at IS NULL AND v.ends_at > $3 AND k.revoked_at IS NULL AND ($4::uuid IS NULL OR v.id < $4)
+              AND v.ended_at IS NULL AND v.ends_at > $3 AND k.revoked_at IS NULL
+              AND (k.expires_at IS NULL OR k.expires_at > $3) AND ($4::uuid IS NULL OR v.id < $4)
             ORDER BY v.id DESC LIMIT $5
             "#,
             reseller,

@@ -10,7 +10,6 @@ use domain::key::{KeyDigest, Role};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::api_key::Row;
 use crate::text::storable;
 use crate::{Act, ApiKey, Error, Store, stored};
 
@@ -157,6 +156,7 @@ impl Store {
                 k.id AS "key?", k.name AS "key_name?", k.roles AS "key_roles?", k.reseller_id, k.created_at AS "created_at?"
             FROM visits v LEFT JOIN api_keys k ON k.id = v.api_key_id
             WHERE v.digest = $1 AND v.ended_at IS NULL AND v.ends_at > $2 AND v.last_seen_at > $3 AND k.revoked_at IS NULL
+                AND (k.expires_at IS NULL OR k.expires_at > $2)
             "#,
             digest.as_bytes(),
             now,
@@ -177,20 +177,17 @@ impl Store {
         if let (Some(id), Some(name), Some(roles), Some(created_at)) =
             (seen.key, seen.key_name, seen.key_roles, seen.created_at)
         {
-            let row = Row {
+            let roles: Result<_, Error> = roles.iter().map(|role| stored("role", role)).collect();
+            let key = ApiKey {
                 id,
-                name,
-                roles,
-                reseller_id: seen.reseller_id,
-                created_at,
-                revoked_at: None,
+                ..ApiKey::new(name, roles?, seen.reseller_id, created_at)
             };
             let visitor = if seen.break_glass {
                 Visitor::BreakGlass
             } else {
                 Visitor::Key
             };
-            return ApiKey::try_from(row).map(|key| Some(visitor(key)));
+            return Ok(Some(visitor(key)));
         }
         let roles = seen.person_roles.unwrap_or_default();
         // The database holds that a visit without a key has all of them.

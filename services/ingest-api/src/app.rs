@@ -19,6 +19,7 @@ use crate::event::lane::EventLane;
 use crate::lane::submission::Submission;
 use crate::lane::writer::Writer;
 use crate::push::lane::PushLane;
+use crate::share::Shares;
 
 /// Batches of events that may be in memory, and so be written, for every writer of the group commit.
 const BATCHES_PER_WRITER: usize = 2;
@@ -36,6 +37,8 @@ pub(crate) struct App {
     pub(crate) event_writer: Arc<Writer<EventLane>>,
     /// How many batches of events may be in memory at once.
     pub(crate) batches: Arc<Semaphore>,
+    /// What each caller may have of all that.
+    pub(crate) shares: Shares,
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
@@ -62,13 +65,15 @@ pub(crate) struct Parts {
 impl App {
     pub(crate) fn new(config: &Config, parts: Parts) -> Self {
         let event = &config.reseller.event;
+        let batches = config.ingest.writers * BATCHES_PER_WRITER;
         Self {
             keys: Keys::new(parts.store.clone()),
             catalogue: Catalogue::new(parts.store.clone()),
             pushes: parts.pushes,
             events: parts.events,
             event_writer: parts.event_writer,
-            batches: Arc::new(Semaphore::new(config.ingest.writers * BATCHES_PER_WRITER)),
+            batches: Arc::new(Semaphore::new(batches)),
+            shares: Shares::new(batches, event.batch_max),
             store: parts.store,
             clock: parts.clock,
             limits: Limits {
@@ -100,10 +105,11 @@ impl App {
         self.keys.caller(headers, deadline).await
     }
 
-    /// By when to answer, if the caller that the headers show may read.
-    pub(crate) async fn reader(&self, headers: &HeaderMap) -> Result<Instant, Problem> {
+    /// The caller that the headers show, if it may read, and by when to answer.
+    pub(crate) async fn reader(&self, headers: &HeaderMap) -> Result<(Arc<Caller>, Instant), Problem> {
         let deadline = self.deadline();
-        self.caller(headers, deadline).await?.require(Role::may_read)?;
-        Ok(deadline)
+        let caller = self.caller(headers, deadline).await?;
+        caller.require(Role::may_read)?;
+        Ok((caller, deadline))
     }
 }

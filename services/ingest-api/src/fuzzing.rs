@@ -1,5 +1,7 @@
 //! Doors to what is private here, for the properties of `testing/fuzz/properties`. They add nothing of their own.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::event::EventRequest;
@@ -58,6 +60,7 @@ fn checked(
         traceparent: None,
         key: None,
         handling: Handling::Strict,
+        scope: Arc::default(),
     };
     Ok(event(&request, &data, place, &context))
 }

@@ -22,6 +22,7 @@ mod push;
 mod request;
 mod router;
 mod service;
+mod share;
 
 pub use error::Error;
 pub use openapi::document as openapi;

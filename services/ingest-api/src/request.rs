@@ -1,22 +1,25 @@
 //! What handing something in has in common, whatever it is: who may, the key by which a repetition is known, the body, and
 //! the answers.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use domain::key::Role;
+use domain::scope::{OutOfScope, Scope};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
-use http_api::{Handling, Problem, ProblemKind, REPLAYED};
+use http_api::{Caller, FieldProblem, Handling, Problem, ProblemKind, REPLAYED};
 use sha2::{Digest as _, Sha256};
 use store::push::IdempotencyKey;
 use tokio::time::Instant;
-use uuid::Uuid;
 
 use crate::app::App;
 use crate::lane::submission::NotStored;
+use crate::share::Share;
 
 /// What is known of a request besides what it hands in.
 pub(crate) struct RequestContext {
@@ -27,15 +30,19 @@ pub(crate) struct RequestContext {
     pub(crate) key: Option<IdempotencyKey>,
     /// What becomes of fields that are not known.
     pub(crate) handling: Handling,
+    /// What its key may hand in.
+    pub(crate) scope: Arc<Scope>,
 }
 
 /// A request of a caller that may hand things in. Its body is not read yet.
 pub(crate) struct Admitted<'a> {
     pub(crate) deadline: Instant,
+    /// What the caller may have of the service at once.
+    pub(crate) share: Arc<Share>,
     app: &'a App,
     head: Parts,
     body: Body,
-    owner: Uuid,
+    caller: Arc<Caller>,
     key: Option<String>,
 }
 
@@ -46,15 +53,18 @@ impl<'a> Admitted<'a> {
         let (head, body) = request.into_parts();
         let caller = app.caller(&head.headers, deadline).await?;
         caller.require(Role::may_ingest)?;
+        let share = app.shares.of(&caller).await?;
+        share.take(1)?;
         http_api::refuse_in_vain(&head)?;
         http_api::require_json(&head.headers)?;
         let key = http_api::idempotency_key(&head.headers)?.map(str::to_owned);
         Ok(Self {
             deadline,
+            share,
             app,
             head,
             body,
-            owner: caller.key()?,
+            caller,
             key,
         })
     }
@@ -63,8 +73,9 @@ impl<'a> Admitted<'a> {
     pub(crate) async fn read(self, limit: usize) -> Result<(Bytes, RequestContext), Problem> {
         let headers = &self.head.headers;
         let body = http_api::read_body(headers, self.body, limit, self.deadline).await?;
+        let owner = self.caller.first_key()?;
         let key = self.key.map(|key| IdempotencyKey {
-            owner: self.owner,
+            owner,
             key,
             request: Sha256::digest(&body).into(),
         });
@@ -74,6 +85,7 @@ impl<'a> Admitted<'a> {
             traceparent: http_api::traceparent(headers, self.app.traced),
             key,
             handling: Handling::preferred(headers),
+            scope: Arc::clone(&self.caller.scope),
         };
         Ok((body, context))
     }
@@ -97,6 +109,15 @@ pub(crate) fn mark_replayed(response: &mut Response, replayed: bool) {
     }
 }
 
+/// What is handed in is not among what the caller's key may.
+pub(crate) fn out_of_scope(refused: &OutOfScope) -> Problem {
+    let problem = Problem::new(ProblemKind::FORBIDDEN, refused.to_string());
+    if refused.field.is_empty() {
+        return problem;
+    }
+    problem.with_errors(vec![FieldProblem::new(refused.field, refused.to_string())])
+}
+
 /// The key belongs to another request.
 pub(crate) fn key_reused() -> Problem {
     Problem::new(
@@ -108,6 +129,11 @@ pub(crate) fn key_reused() -> Problem {
 /// Why nothing is stored, for the caller: `one` is what was handed in, and `many` are its like.
 pub(crate) fn not_stored((one, many): (&str, &str), reason: NotStored) -> Problem {
     match reason {
+        NotStored::Share => {
+            let detail =
+                format!("more {many} of yours wait to be stored than one caller may have waiting now");
+            Problem::new(ProblemKind::TOO_MANY_REQUESTS, detail).retry_after(1)
+        }
         NotStored::Busy => Problem::unavailable(format!("more {many} arrive than can be stored"), 1),
         NotStored::Stopping => Problem::unavailable("the service is about to stop", 1),
         NotStored::Unavailable => Problem::unavailable(format!("the {one} cannot be stored now"), 5),

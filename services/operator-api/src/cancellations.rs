@@ -12,6 +12,7 @@ use domain::push::PushStatus;
 use http_api::{FieldProblem, Payload, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use store::Lane;
 use store::webhook::DueCursor;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -182,23 +183,13 @@ pub(crate) async fn create(
     }))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lane {
-    Push,
-    Reseller,
-}
-
 /// The lane that is meant, when all that is said of it can be.
 fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
     let mut wrong = Vec::new();
     let filter = &payload.filter;
-    let lane = match payload.lane.as_deref() {
-        Some("push") => Lane::Push,
-        Some("reseller") => Lane::Reseller,
-        _ => {
-            let wrong = FieldProblem::new("lane", "must be push or reseller");
-            return Err(Problem::fields(vec![wrong]));
-        }
+    let Some(Ok(lane)) = payload.lane.as_deref().map(str::parse::<Lane>) else {
+        let wrong = FieldProblem::new("lane", "must be push or reseller");
+        return Err(Problem::fields(vec![wrong]));
     };
     let of_pushes = [
         ("prototype", filter.prototype.is_some()),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::key::{KeyDigest, Role, RoleConflict, format_key};
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
+use domain::scope::{self, Scope};
 use http::StatusCode;
 use http::header::LOCATION;
 use http_api::paging::{self, List};
@@ -29,12 +30,18 @@ use crate::visits::Why;
 
 /// Longest name, in bytes.
 const NAME_MAX_BYTES: usize = 200;
+/// Most that a key may be allowed to hand in a second.
+const PER_SECOND_MAX: u32 = 1_000_000;
+/// How long a key works beside the one that it was rotated into, in hours.
+const OVERLAP_HOURS: u32 = 24;
+const OVERLAP_MAX_HOURS: u32 = 365 * 24;
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(revoke))
+        .routes(routes!(rotate))
 }
 
 /// Which keys.
@@ -42,12 +49,12 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct KeyParams {
-    /// With this role: ingest, viewer, operator, admin or reseller.
+    /// With this role: ingest, viewer, operator, admin, embedder or reseller.
     pub(crate) role: Option<String>,
     /// Of this reseller.
     #[param(example = "acme")]
     pub(crate) reseller: Option<String>,
-    /// Revoked ones too.
+    /// Revoked ones too. Those that have expired are listed anyhow.
     #[param(default = false)]
     pub(crate) revoked: Option<bool>,
     /// How many entries.
@@ -67,7 +74,7 @@ pub(crate) struct KeyDocument {
     /// What its makers call it.
     #[schema(example = "ada")]
     pub(crate) name: String,
-    /// What it allows: ingest, viewer, operator, admin or reseller.
+    /// What it allows: ingest, viewer, operator, admin, embedder or reseller.
     #[schema(example = json!(["operator"]))]
     pub(crate) roles: Vec<&'static str>,
     /// Whose it is, when its role is reseller.
@@ -77,6 +84,30 @@ pub(crate) struct KeyDocument {
     pub(crate) created_at: DateTime<Utc>,
     /// When it was revoked.
     pub(crate) revoked_at: Option<DateTime<Utc>>,
+    /// When it ends by itself, or has.
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+    /// When it was last used, to about a minute. Pages of a visit that began with it do not count.
+    pub(crate) used_at: Option<DateTime<Utc>>,
+    /// What a key of the role ingest is limited to; empty when to nothing.
+    #[schema(example = json!({"lane": "push", "prototypes": ["Hello"]}))]
+    pub(crate) scope: Scope,
+    /// How many pushes and events together it may hand in a second at each replica of ingest-api, when that is limited.
+    #[schema(example = 200)]
+    pub(crate) per_second: Option<u32>,
+    /// The first key of those that were rotated into this one. Idempotency-Keys are known under it, whichever of them is used.
+    pub(crate) successor_of: Option<Uuid>,
+}
+
+impl KeyDocument {
+    /// Whether it opens nothing any more.
+    pub(crate) fn has_ended(&self, now: &DateTime<Utc>) -> bool {
+        self.revoked_at.is_some() || self.expires_at.is_some_and(|at| at <= *now)
+    }
+
+    /// What limits it, in words.
+    pub(crate) fn limits(&self) -> String {
+        scope::limits(&self.scope, self.per_second)
+    }
 }
 
 impl From<ApiKey> for KeyDocument {
@@ -88,6 +119,11 @@ impl From<ApiKey> for KeyDocument {
             reseller_id: key.reseller_id,
             created_at: key.created_at,
             revoked_at: key.revoked_at,
+            expires_at: key.expires_at,
+            used_at: key.used_at,
+            scope: key.scope,
+            per_second: key.per_second,
+            successor_of: key.successor_of,
         }
     }
 }
@@ -120,6 +156,35 @@ pub(crate) struct NewKeyPayload {
     /// Whose it is; with the role reseller, and needed there.
     #[schema(example = "acme")]
     pub(crate) reseller_id: Option<String>,
+    /// When it ends by itself; it does not when this is left out.
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+    /// What it may hand in, with the role ingest alone; everything when this is left out.
+    #[serde(default)]
+    #[schema(required = false, example = json!({"lane": "push", "prototypes": ["Hello"]}))]
+    pub(crate) scope: Scope,
+    /// How many pushes and events together it may hand in a second at each replica of ingest-api, with the role ingest alone.
+    #[schema(minimum = 1, maximum = 1_000_000, example = 200)]
+    pub(crate) per_second: Option<u32>,
+    /// Why; at most 2,000 bytes.
+    #[schema(max_length = 2_000)]
+    pub(crate) note: Option<String>,
+}
+
+/// How a key is rotated.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(
+    rename_all = "camelCase",
+    default,
+    deny_unknown_fields,
+    expecting = "an object"
+)]
+#[schema(as = KeyRotation)]
+pub(crate) struct RotationPayload {
+    /// For how many hours the old key works beside the new one; 24 when this is left out.
+    #[schema(minimum = 0, maximum = 8_760, default = 24, example = 24)]
+    pub(crate) overlap_hours: Option<u32>,
+    /// When the new key ends by itself; it does not when this is left out.
+    pub(crate) expires_at: Option<DateTime<Utc>>,
     /// Why; at most 2,000 bytes.
     #[schema(max_length = 2_000)]
     pub(crate) note: Option<String>,
@@ -169,12 +234,62 @@ pub(crate) async fn create(
         .store
         .create_api_key(&made, &digest, admin.act(note, made.created_at));
     http_api::by(admin.deadline, ("the key", "made"), creating).await?;
+    Ok(answer(key, made))
+}
+
+fn answer(key: String, made: ApiKey) -> (StatusCode, [(http::HeaderName, String); 1], Json<MadeDocument>) {
     let location = format!("/keys/{}", made.id);
     let document = MadeDocument {
         key,
         made: made.into(),
     };
-    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(document)))
+    (StatusCode::CREATED, [(LOCATION, location)], Json(document))
+}
+
+/// Rotates an API key: makes one of the same name, roles and limits, and lets the old one end when the overlap is over. The answer is the only one
+/// that holds the new key.
+///
+/// To the services both are one caller: an `Idempotency-Key` that was used with the old one is known with the new one, and what a second allows is
+/// for both together.
+#[utoipa::path(
+    post, path = "/keys/{id}/rotate", tag = "keys", operation_id = "rotateKey", security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The identifier of the key that is to end.")),
+    request_body(content = RotationPayload, example = json!({"overlapHours": 24})),
+    responses(
+        (status = 201, description = "The new key.", body = MadeDocument,
+            headers(("Location" = String, description = "Where it can be revoked."))),
+    )
+)]
+pub(crate) async fn rotate(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    Id(id): Id,
+    Payload(payload): Payload<RotationPayload>,
+) -> Result<(StatusCode, [(http::HeaderName, String); 1], Json<MadeDocument>), Problem> {
+    let note = note::optional(payload.note.as_deref())?;
+    let now = app.now();
+    let overlap = payload.overlap_hours.unwrap_or(OVERLAP_HOURS);
+    let mut wrong: Vec<FieldProblem> = ended(payload.expires_at, now).into_iter().collect();
+    if overlap > OVERLAP_MAX_HOURS {
+        let detail = format!("must be 0 to {OVERLAP_MAX_HOURS}");
+        wrong.push(FieldProblem::new("overlapHours", detail));
+    }
+    if !wrong.is_empty() {
+        return Err(Problem::fields(wrong));
+    }
+    let until = now + TimeDelta::hours(i64::from(overlap));
+    let key = generate()?;
+    let digest = KeyDigest::of(&key);
+    let rotating = app
+        .store
+        .rotate_api_key(id, &digest, (until, payload.expires_at), admin.act(note, now));
+    let made = http_api::by(admin.deadline, ("the key", "rotated"), rotating).await?;
+    made.map(|made| answer(key, made)).ok_or_else(|| {
+        Problem::new(
+            ProblemKind::NOT_FOUND,
+            "no key that could be rotated has this identifier: one that was revoked or has expired is not",
+        )
+    })
 }
 
 /// Revokes an API key. Services that remember it refuse it within 5 seconds.
@@ -231,19 +346,44 @@ fn read(payload: &NewKeyPayload, now: DateTime<Utc>) -> Result<ApiKey, Problem> 
         let detail = format!("must be {RESELLER_ID_FORM}");
         wrong.push(FieldProblem::new("resellerId", detail));
     }
+    wrong.extend(ended(payload.expires_at, now));
+    let scope = payload.scope.wrong().into_iter();
+    wrong.extend(scope.map(|(field, detail)| FieldProblem::new(format!("scope.{field}"), detail)));
+    if payload
+        .per_second
+        .is_some_and(|rate| !(1..=PER_SECOND_MAX).contains(&rate))
+    {
+        wrong.push(FieldProblem::new(
+            "perSecond",
+            format!("must be 1 to {PER_SECOND_MAX}"),
+        ));
+    }
     let conflict = RoleConflict::of(&roles, reseller.is_some()).filter(|_| wrong.is_empty());
     wrong.extend(conflict.map(conflicting));
+    if wrong.is_empty() && roles != [Role::Ingest] {
+        let limits = [
+            ("scope", !payload.scope.is_open()),
+            ("perSecond", payload.per_second.is_some()),
+        ];
+        let given = limits.into_iter().filter(|(_, is_given)| *is_given);
+        wrong.extend(given.map(|(field, _)| FieldProblem::new(field, "goes with the role ingest alone")));
+    }
     if !wrong.is_empty() {
         return Err(Problem::fields(wrong));
     }
     Ok(ApiKey {
-        id: Uuid::now_v7(),
-        name: name.to_owned(),
-        roles,
-        reseller_id: reseller.map(str::to_owned),
-        created_at: now,
-        revoked_at: None,
+        expires_at: payload.expires_at,
+        scope: payload.scope.clone(),
+        per_second: payload.per_second,
+        ..ApiKey::new(name.to_owned(), roles, reseller.map(str::to_owned), now)
     })
+}
+
+/// What is wrong with the end of a key that is made now.
+fn ended(expires_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<FieldProblem> {
+    expires_at
+        .is_some_and(|at| at <= now)
+        .then(|| FieldProblem::new("expiresAt", "must be in the future"))
 }
 
 fn conflicting(conflict: RoleConflict) -> FieldProblem {

@@ -39,13 +39,10 @@ async fn make(store: &Store, roles: &[Role], reseller: Option<&str>) -> String {
     let mut random = [0; 32];
     random[..16].copy_from_slice(id.as_bytes());
     let key = format_key(&random);
+    let reseller = reseller.map(str::to_owned);
     let stored = ApiKey {
         id,
-        name: "test".to_owned(),
-        roles: roles.to_vec(),
-        reseller_id: reseller.map(str::to_owned),
-        created_at: SystemClock.now(),
-        revoked_at: None,
+        ..ApiKey::new("test".to_owned(), roles.to_vec(), reseller, SystemClock.now())
     };
     store
         .insert_api_key(&stored, &KeyDigest::of(&key))

@@ -62,6 +62,7 @@ const OPERATOR: &[(&str, Audit)] = &[
     ("retrySubscriptionNow", As(&["subscription.retry-now"])),
     ("retireEventType", As(&["event-type.retire"])),
     ("revokeKey", As(&["api-key.revoke"])),
+    ("rotateKey", As(&["api-key.rotate"])),
     ("retryMails", As(&["mails.retry"])),
     ("resumeDeadLetterJob", As(&["dead-letter-job.resume"])),
     ("resumeLane", As(&["lane.resume"])),
@@ -114,6 +115,7 @@ const COMMANDS: &[(&str, Audit)] = &[
     ("event-types retire", As(&["event-type.retire"])),
     ("keys create", As(&["api-key.create"])),
     ("keys revoke", As(&["api-key.revoke"])),
+    ("keys rotate", As(&["api-key.rotate"])),
     (
         "migrate",
         Audit::None("the database keeps a record of its migrations, which are a release's and no person's"),

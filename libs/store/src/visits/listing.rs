@@ -76,7 +76,7 @@ impl Store {
             SELECT v.id, v.api_key_id AS key, v.issuer, coalesce(k.name, v.name, '') AS "name!", coalesce(k.roles, v.roles, '{}') AS "roles!",
                    v.break_glass AS breaks_glass, v.began_at, v.last_seen_at, v.ends_at
             FROM visits v LEFT JOIN api_keys k ON k.id = v.api_key_id
-            WHERE v.ended_at IS NULL AND v.ends_at > $1 AND v.last_seen_at > $2 AND k.revoked_at IS NULL
+            WHERE v.ended_at IS NULL AND v.ends_at > $1 AND v.last_seen_at > $2 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $1)
               AND ($3::uuid IS NULL OR v.id < $3)
             ORDER BY v.id DESC LIMIT $4
             "#,

@@ -1,8 +1,10 @@
 //! API keys.
 
-use chrono::{DateTime, SubsecRound, Utc};
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::key::{KeyDigest, Role};
+use domain::lane::Lane;
+use domain::scope::Scope;
 use sqlx::PgPool;
 use store::{ApiKey, Error, KeyRevoked, Store};
 use uuid::Uuid;
@@ -14,14 +16,7 @@ fn now() -> DateTime<Utc> {
 }
 
 fn key(name: &str, roles: &[Role]) -> ApiKey {
-    ApiKey {
-        id: Uuid::now_v7(),
-        name: name.to_owned(),
-        roles: roles.to_vec(),
-        reseller_id: None,
-        created_at: now(),
-        revoked_at: None,
-    }
+    ApiKey::new(name.to_owned(), roles.to_vec(), None, now())
 }
 
 fn of_reseller(name: &str, roles: &[Role]) -> ApiKey {
@@ -167,4 +162,146 @@ async fn keys_are_listed_by_role_reseller_and_whether_they_are_revoked(pool: PgP
     assert_eq!(names((Some(Role::Admin), None, false), None, 9).await, "ann");
     assert_eq!(names((None, Some("acme"), false), None, 9).await, "acme");
     assert_eq!(names((None, None, true), Some(keys[2].id), 1).await, "acme");
+}
+
+#[testkit::database_test]
+async fn a_key_that_has_expired_is_listed_but_not_found_and_leaves_no_administrator(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let expires = |name, after| ApiKey {
+        expires_at: Some(now() + after),
+        ..key(name, &[Role::Admin])
+    };
+    let (over, lasting) = (
+        expires("over", TimeDelta::seconds(-1)),
+        expires("lasting", TimeDelta::hours(1)),
+    );
+    for key in [&over, &lasting] {
+        store
+            .insert_api_key(key, &KeyDigest::of(&key.name))
+            .await
+            .unwrap();
+    }
+    assert_eq!(store.find_api_key(&KeyDigest::of("over")).await.unwrap(), None);
+    assert_eq!(
+        store.find_api_key(&KeyDigest::of("lasting")).await.unwrap(),
+        Some(lasting.clone())
+    );
+    assert_eq!(store.list_api_keys().await.unwrap().len(), 2);
+    assert_eq!(
+        store.revoke_key_of_several(lasting.id, act(now())).await.unwrap(),
+        KeyRevoked::LastAdministrator
+    );
+}
+
+#[testkit::database_test]
+async fn the_use_of_a_key_is_noted_once_a_minute_and_waits_for_no_other_transaction(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let key = key("loans", &[Role::Ingest]);
+    store.insert_api_key(&key, &KeyDigest::of("loans")).await.unwrap();
+    let used = async || store.list_api_keys().await.unwrap()[0].used_at;
+
+    let mut other = pool.begin().await.unwrap();
+    sqlx::query("SELECT 1 FROM api_keys FOR UPDATE")
+        .execute(&mut *other)
+        .await
+        .unwrap();
+    store.note_key_use(key.id).await.unwrap();
+    assert_eq!(used().await, None);
+    other.rollback().await.unwrap();
+
+    store.note_key_use(key.id).await.unwrap();
+    let first = used().await.expect("a time");
+    store.note_key_use(key.id).await.unwrap();
+    assert_eq!(used().await, Some(first), "not again within the minute");
+    sqlx::query("UPDATE api_keys SET used_at = used_at - interval '2 minutes'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    store.note_key_use(key.id).await.unwrap();
+    assert!(used().await >= Some(first));
+}
+
+#[testkit::database_test]
+async fn a_rotated_key_has_the_limits_of_the_old_one_which_ends_when_the_overlap_does(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let first = ApiKey {
+        scope: Scope {
+            lane: Some(Lane::Push),
+            prototypes: vec!["Hello".to_owned()],
+            ..Scope::default()
+        },
+        per_second: Some(50),
+        ..key("shop", &[Role::Ingest])
+    };
+    store.insert_api_key(&first, &KeyDigest::of("1")).await.unwrap();
+    let until = now() + TimeDelta::hours(24);
+    let rotate = async |id, digest, until| {
+        let digest = KeyDigest::of(digest);
+        let rotating = store.rotate_api_key(id, &digest, (until, None), act(now()));
+        rotating.await.unwrap()
+    };
+    let second = rotate(first.id, "2", until).await.expect("a key");
+    assert_eq!(
+        (
+            &second.name,
+            &second.scope,
+            second.per_second,
+            second.successor_of
+        ),
+        (&first.name, &first.scope, first.per_second, Some(first.id))
+    );
+    for (digest, ends) in [("1", Some(until)), ("2", None)] {
+        let found = store.find_api_key(&KeyDigest::of(digest)).await.unwrap();
+        assert_eq!(found.expect("both are valid").expires_at, ends);
+    }
+    let third = rotate(second.id, "3", now()).await.expect("a key");
+    assert_eq!(third.successor_of, Some(first.id), "the first of the line");
+    assert_eq!(store.find_api_key(&KeyDigest::of("2")).await.unwrap(), None);
+    assert_eq!(rotate(second.id, "4", until).await, None, "it has ended");
+    rotate(first.id, "5", until + TimeDelta::hours(1)).await;
+    let found = store.find_api_key(&KeyDigest::of("1")).await.unwrap();
+    assert_eq!(found.unwrap().expires_at, Some(until), "never longer than before");
+}
+
+#[testkit::database_test]
+async fn limits_are_of_ingest_keys_alone(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    for refused in [
+        ApiKey {
+            per_second: Some(1),
+            ..key("viewer", &[Role::Ingest, Role::Viewer])
+        },
+        ApiKey {
+            scope: Scope {
+                lane: Some(Lane::Push),
+                ..Scope::default()
+            },
+            ..key("admin", &[Role::Admin])
+        },
+        ApiKey {
+            per_second: Some(0),
+            ..key("none", &[Role::Ingest])
+        },
+    ] {
+        let error = store
+            .insert_api_key(&refused, &KeyDigest::of("key"))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, Error::Refused(_)), "{error:?}");
+    }
+}
+
+#[testkit::database_test]
+async fn a_scope_of_a_later_version_opens_nothing(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    store
+        .insert_api_key(&key("loans", &[Role::Ingest]), &KeyDigest::of("loans"))
+        .await
+        .unwrap();
+    sqlx::query(r#"UPDATE api_keys SET scope = '{"countries": ["LV"]}'"#)
+        .execute(&pool)
+        .await
+        .unwrap();
+    let error = store.find_api_key(&KeyDigest::of("loans")).await.unwrap_err();
+    assert!(matches!(error, Error::Corrupt { .. }), "{error:?}");
 }

@@ -12,14 +12,8 @@ use crate::scene::act;
 
 async fn rig(pool: &PgPool) -> (Store, Uuid, DateTime<Utc>) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
-    let key = ApiKey {
-        id: Uuid::now_v7(),
-        name: "acme".to_owned(),
-        roles: vec![Role::Reseller],
-        reseller_id: Some("acme".to_owned()),
-        created_at: now,
-        revoked_at: None,
-    };
+    let acme = || "acme".to_owned();
+    let key = ApiKey::new(acme(), vec![Role::Reseller], Some(acme()), now);
     store.insert_api_key(&key, &KeyDigest::of("key")).await.unwrap();
     (store, key.id, now)
 }

@@ -11,14 +11,7 @@ use crate::scene::act;
 
 async fn begun(pool: &PgPool) -> (Store, ApiKey, KeyDigest, DateTime<Utc>) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
-    let key = ApiKey {
-        id: Uuid::now_v7(),
-        name: "ada".to_owned(),
-        roles: vec![Role::Operator],
-        reseller_id: None,
-        created_at: now,
-        revoked_at: None,
-    };
+    let key = ApiKey::new("ada".to_owned(), vec![Role::Operator], None, now);
     store.insert_api_key(&key, &KeyDigest::of("key")).await.unwrap();
     let digest = KeyDigest::of("visit");
     store

@@ -93,6 +93,12 @@ pub(crate) struct StoredEvent {
 )]
 pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let admitted = Admitted::check(&app, request).await?;
+    let share = Arc::clone(&admitted.share);
+    // Those of one caller wait for each other first, so that others do not wait behind all of them.
+    let own = timeout_at(admitted.deadline, share.batches.acquire()).await;
+    let Ok(Ok(_own)) = own else {
+        return Err(not_stored(NotStored::Share));
+    };
     // Bodies of this size are let in only as many at a time as memory is meant to hold.
     let place = timeout_at(admitted.deadline, Arc::clone(&app.batches).acquire_owned()).await;
     let Ok(Ok(place)) = place else {
@@ -101,6 +107,7 @@ pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) 
     let (body, context) = admitted.read(app.max_batch_bytes).await?;
     let (payload, wrong): (BatchPayload<'_>, Wrong) = http_api::read_json(&body, context.handling)?;
     let listed = counted(wrong.merge(Ok(payload.events))?, app.batch_max)?;
+    share.take(listed.len() - 1)?;
     let events = match check_all(&app, &listed, &context).await {
         Ok(events) => events,
         Err(problem) if problem.kind() == ProblemKind::VALIDATION => {
@@ -147,10 +154,11 @@ async fn check_all(
             };
         match check(app, (&payload, unread), place, context).await {
             Ok(event) => events.push(event),
-            Err(Invalid::Problem(problem)) => return Err(problem),
-            Err(Invalid::Fields(fields)) => wrong.extend(fields.into_iter().map(|problem| {
-                FieldProblem::new(format!("events[{place}].{}", problem.field), problem.detail)
-            })),
+            Err(Invalid::Problem(problem)) => {
+                let errors = problem.errors().to_vec();
+                return Err(problem.with_errors(placed(errors, place).collect()));
+            }
+            Err(Invalid::Fields(fields)) => wrong.extend(placed(fields, place)),
         }
     }
     if wrong.is_empty() {
@@ -163,6 +171,14 @@ async fn check_all(
     wrong.truncate(TOLD);
     let detail = format!("{total} fields cannot be accepted; the first {TOLD} are listed");
     Err(Problem::new(ProblemKind::VALIDATION, detail).with_errors(wrong))
+}
+
+/// What is wrong with the event at this place of the batch.
+fn placed(fields: Vec<FieldProblem>, place: usize) -> impl Iterator<Item = FieldProblem> {
+    let named = move |problem: FieldProblem| {
+        FieldProblem::new(format!("events[{place}].{}", problem.field), problem.detail)
+    };
+    fields.into_iter().map(named)
 }
 
 /// The events that the same request made when all of them were still acceptable.

@@ -13,7 +13,7 @@ use domain::origin::origin;
 use domain::reason::NotificationReason;
 use domain::subscription::PausedBy;
 use http::HeaderMap;
-use http_api::{FieldProblem, Params, Problem, ProblemKind};
+use http_api::{Caller, FieldProblem, Params, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::webhook::{EventNotification, EventView, MissedSubscription};
 use utoipa::ToSchema;
@@ -131,11 +131,18 @@ pub(crate) async fn find(
     id: Result<Path<Uuid>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Json<EventDocument>, Problem> {
-    let deadline = app.reader(&headers).await?;
+    let (caller, deadline) = app.reader(&headers).await?;
     let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no event has this identifier");
     let Path(id) = id.map_err(|_| not_found())?;
     let found = http_api::by(deadline, ("the event", "read"), app.store.find_event(id)).await?;
+    let found = found.filter(|event| may_see(&caller, event));
     Ok(Json(document(found.ok_or_else(not_found)?, app.clock.now())))
+}
+
+/// Whether an event is among what the caller's key is limited to: any other does not exist for it.
+fn may_see(caller: &Caller, event: &EventView) -> bool {
+    let refused = caller.scope.refuses_event(&event.reseller_id, &event.event_type);
+    refused.is_none()
 }
 
 /// Which event.
@@ -169,7 +176,7 @@ pub(crate) async fn find_by_own_id(
     params: Result<Params<OwnName>, Problem>,
     headers: HeaderMap,
 ) -> Result<Json<EventDocument>, Problem> {
-    let deadline = app.reader(&headers).await?;
+    let (caller, deadline) = app.reader(&headers).await?;
     let Params(OwnName {
         event_id,
         reseller_id,
@@ -199,6 +206,7 @@ pub(crate) async fn find_by_own_id(
             "the reseller has no event of this eventId, or it is forgotten",
         )
     };
+    let found = found.filter(|event| may_see(&caller, event));
     Ok(Json(document(found.ok_or_else(not_found)?, app.clock.now())))
 }
 

@@ -57,6 +57,7 @@ use crate::request::{self, Admitted, key_reused};
 )]
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let admitted = Admitted::check(&app, request).await?;
+    let share = Arc::clone(&admitted.share);
     let (body, context) = admitted.read(app.max_body_bytes).await?;
     let (payload, unread): (EventPayload<'_>, Wrong) = http_api::read_json(&body, context.handling)?;
     let event = match check(&app, (&payload, unread), 0, &context).await {
@@ -71,7 +72,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
     };
     match app
         .events
-        .store(event, context.deadline)
+        .store(event, &share, context.deadline)
         .await
         .map_err(not_stored)?
     {

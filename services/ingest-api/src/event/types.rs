@@ -150,7 +150,7 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
 ) -> Result<Json<EventTypeList>, Problem> {
-    let deadline = app.reader(&headers).await?;
+    let (_, deadline) = app.reader(&headers).await?;
     let reading = app.store.list_event_types();
     let types = http_api::by(deadline, ("the catalogue", "read"), reading).await?;
     let event_types = types.into_iter().map(document).collect();
@@ -169,7 +169,7 @@ pub(crate) async fn find(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let deadline = app.reader(&headers).await?;
+    let (_, deadline) = app.reader(&headers).await?;
     let reading = app.store.find_event_type(storable(&name)?);
     let found = http_api::by(deadline, ("the event type", "read"), reading).await?;
     Ok(Json(document(found.ok_or_else(unknown)?)).into_response())

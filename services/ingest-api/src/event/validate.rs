@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::event::idempotency;
 use crate::event::payload::EventPayload;
-use crate::request::RequestContext;
+use crate::request::{RequestContext, out_of_scope};
 
 /// Why a payload is not an event.
 pub(crate) enum Invalid {
     /// These fields are wrong.
     Fields(Vec<FieldProblem>),
-    /// It cannot be told now.
+    /// It cannot be told now, or the caller may not hand it in.
     Problem(Problem),
 }
 
@@ -43,6 +43,12 @@ pub(crate) async fn check(
     let wrong = unread.and(wrong);
     match checked {
         Ok(request) if wrong.is_empty() => {
+            let refused = context
+                .scope
+                .refuses_event(request.reseller_id, request.event_type);
+            if let Some(refused) = refused {
+                return Err(Invalid::Problem(out_of_scope(&refused)));
+            }
             let data = data.as_deref().unwrap_or(request.data);
             Ok(event(&request, data, place, context))
         }

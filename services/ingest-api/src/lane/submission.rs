@@ -7,12 +7,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::lane::Lane;
+use crate::share::Share;
 
 /// Why a row is not stored, or not known to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotStored {
     /// More arrives than can be written.
     Busy,
+    /// More of this caller's arrives than it may have waiting.
+    Share,
     /// The service is about to stop.
     Stopping,
     /// The database is away.
@@ -50,7 +53,13 @@ impl<L: Lane> Submission<L> {
     ///
     /// After [`NotStored::Late`] a row that the writer has not taken up yet is never written; one that is being written may
     /// be stored all the same, which only an idempotency key can tell the caller.
-    pub(crate) async fn store(&self, row: L::Row, deadline: Instant) -> Result<L::Answer, NotStored> {
+    pub(crate) async fn store(
+        &self,
+        row: L::Row,
+        share: &Share,
+        deadline: Instant,
+    ) -> Result<L::Answer, NotStored> {
+        let _waiting = share.enter(self.entries.capacity()).ok_or(NotStored::Share)?;
         let (answer, answered) = oneshot::channel();
         let wait = wait::<L>(L::traceparent(&row));
         self.entries
@@ -108,13 +117,19 @@ mod tests {
         }
     }
 
+    fn share() -> Share {
+        Share::new(1, std::num::NonZeroU32::MIN, None)
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_full_channel_refuses_at_once_and_a_late_caller_is_seen_to_have_gone() {
         let (submission, mut entries) = Submission::<PushLane>::new(1);
-        let late = submission.store(push(), Instant::now() + std::time::Duration::from_secs(5));
+        let share = share();
+        let late = submission.store(push(), &share, Instant::now() + std::time::Duration::from_secs(5));
         assert_eq!(late.await, Err(NotStored::Late));
         let deadline = Instant::now() + std::time::Duration::from_secs(5);
-        assert_eq!(submission.store(push(), deadline).await, Err(NotStored::Busy));
+        let busy = submission.store(push(), &share, deadline);
+        assert_eq!(busy.await, Err(NotStored::Busy));
         assert!(entries.recv().await.is_some_and(|entry| entry.answer.is_closed()));
     }
 
@@ -123,7 +138,7 @@ mod tests {
         let (submission, entries) = Submission::<PushLane>::new(1);
         drop(entries);
         assert_eq!(
-            submission.store(push(), Instant::now()).await,
+            submission.store(push(), &share(), Instant::now()).await,
             Err(NotStored::Stopping)
         );
     }

@@ -108,7 +108,7 @@ pub(crate) async fn find(
     id: Result<Path<Uuid>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Json<PushDocument>, Problem> {
-    let deadline = app.reader(&headers).await?;
+    let (caller, deadline) = app.reader(&headers).await?;
     let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no push has this identifier");
     let Path(id) = id.map_err(|_| not_found())?;
     let reading = async {
@@ -116,6 +116,11 @@ pub(crate) async fn find(
         let Some(push) = store.find_push(PushId::from(id)).await? else {
             return Ok(None);
         };
+        // One that the caller's key may not hand in does not exist for it.
+        let prototype = push.message_prototype_key.as_deref();
+        if caller.scope.refuses_push(prototype).is_some() {
+            return Ok(None);
+        }
         let ahead = store.pushes_ahead(&push, AHEAD_MAX).await?;
         let stops = (store.lane_paused_at(Lane::Push).await?, store.list_holds().await?);
         Ok(Some((push, ahead, stops)))

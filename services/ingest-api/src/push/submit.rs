@@ -13,7 +13,7 @@ use tokio::time::timeout_at;
 
 use crate::app::App;
 use crate::push::payload::Payload;
-use crate::request::{self, Admitted, RequestContext, key_reused, not_stored};
+use crate::request::{self, Admitted, RequestContext, key_reused, not_stored, out_of_scope};
 
 /// Hands in a push.
 ///
@@ -53,6 +53,7 @@ use crate::request::{self, Admitted, RequestContext, key_reused, not_stored};
 )]
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let admitted = Admitted::check(&app, request).await?;
+    let share = Arc::clone(&admitted.share);
     let (body, context) = admitted.read(app.max_body_bytes).await?;
     let request = match read(&body, context.handling, &app.limits, (context.now, app.time_zone)) {
         Ok(request) => request,
@@ -61,6 +62,10 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
             return first.map(|first| accepted(first, true)).ok_or(problem);
         }
     };
+    let prototype = request.message_prototype_key.as_deref();
+    if let Some(refused) = context.scope.refuses_push(prototype) {
+        return Err(out_of_scope(&refused));
+    }
     let id = PushId::at(context.now);
     let push = NewPush {
         id,
@@ -71,7 +76,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
         traceparent: context.traceparent,
         idempotency: context.key,
     };
-    match app.pushes.store(push, context.deadline).await {
+    match app.pushes.store(push, &share, context.deadline).await {
         Ok(Inserted::New) => Ok(accepted(id, false)),
         Ok(Inserted::Repeated(first)) => Ok(accepted(first, true)),
         Ok(Inserted::KeyReused) => Err(key_reused()),

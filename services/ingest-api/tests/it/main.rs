@@ -10,6 +10,7 @@ mod documents;
 mod events;
 mod group_commit;
 mod idempotency;
+mod limits;
 mod looking_up;
 mod metrics;
 mod outages;

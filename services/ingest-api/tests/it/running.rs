@@ -157,13 +157,10 @@ pub(crate) async fn make_key(store: &Store, roles: &[Role]) -> (Uuid, String) {
     let mut random = [0; 32];
     random[..16].copy_from_slice(half);
     let key = format_key(&random);
+    let reseller = roles.contains(&Role::Reseller).then(|| "acme".to_owned());
     let stored = ApiKey {
         id,
-        name: "test".to_owned(),
-        roles: roles.to_vec(),
-        created_at: SystemClock.now(),
-        revoked_at: None,
-        reseller_id: roles.contains(&Role::Reseller).then(|| "acme".to_owned()),
+        ..ApiKey::new("test".to_owned(), roles.to_vec(), reseller, SystemClock.now())
     };
     store.insert_api_key(&stored, &KeyDigest::of(&key)).await.unwrap();
     (id, key)

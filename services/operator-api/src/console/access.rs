@@ -9,17 +9,19 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::key::Role;
+use domain::scope::Scope;
 use http::{HeaderValue, header};
 use http_api::paging::List;
-use http_api::{Id, Params, Payload, Problem};
+use http_api::{FieldProblem, Id, Params, Payload, Problem};
 use uuid::Uuid;
 
 use super::act::{ActForm, Asked};
 use super::frame::{Frame, Page, done};
 use super::visit::Fields;
 use crate::app::App;
-use crate::keys::{self, KeyDocument, KeyParams, NewKeyPayload};
+use crate::keys::{self, KeyDocument, KeyParams, MadeDocument, NewKeyPayload, RotationPayload};
 use crate::request::{Administrator, Viewer};
 use crate::visits::{self, VisitDocument, VisitParams, Why};
 
@@ -48,6 +50,10 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route(
             "/console/access/keys/{id}/revoke",
             get(ask_to_revoke).post(revoke),
+        )
+        .route(
+            "/console/access/keys/{id}/rotate",
+            get(ask_to_rotate).post(rotate),
         )
         .route("/console/access/visits/{id}/end", get(ask_to_end).post(end))
 }
@@ -111,7 +117,7 @@ fn key_form(frame: &Frame) -> ActForm {
         id: "key".to_owned(),
         title: "Make a key".to_owned(),
         said: vec![
-            "The key is shown once, on the page that follows. It holds until it is revoked.".to_owned(),
+            "The key is shown once, on the page that follows. Limits of an ingest key (lane, prototypes, resellers, event types, pace) are set by the API and the command line.".to_owned(),
         ],
         button: "Make a key",
         fields: vec![
@@ -134,6 +140,12 @@ fn key_form(frame: &Frame) -> ActForm {
                 hint: "With the role reseller alone: whose key it is.".to_owned(),
                 ..Asked::default()
             },
+            Asked {
+                name: "days",
+                label: "Days",
+                hint: "After so many days it ends by itself; without a number it does not.".to_owned(),
+                ..Asked::default()
+            },
         ],
         ..ActForm::new(frame, "/console/access/keys".to_owned(), HERE.to_owned())
     };
@@ -151,25 +163,21 @@ async fn make(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let field = |name| fields.get(name).map(str::to_owned);
+    let expires_at = match after_days(&app, &fields) {
+        Ok(at) => at,
+        Err(problem) => return key_form(&frame).again(frame, &fields, problem),
+    };
     let payload = NewKeyPayload {
         name: field("called"),
         roles: fields.all("roles"),
         reseller_id: field("resellerId"),
+        expires_at,
+        scope: Scope::default(),
+        per_second: None,
         note: field("note"),
     };
     match keys::create(State(app), admin, Payload(payload)).await {
-        Ok((_, _, Json(made))) => {
-            let page = Page(Made {
-                frame,
-                key: made.key,
-                name: made.made.name,
-                roles: made.made.roles.join(", "),
-            });
-            let mut response = page.into_response();
-            let no_store = HeaderValue::from_static("no-store");
-            response.headers_mut().insert(header::CACHE_CONTROL, no_store);
-            Ok(response)
-        }
+        Ok((_, _, Json(made))) => Ok(shown_once(frame, made)),
         Err(problem) => {
             // The form's field of a name is for what has to be typed.
             let wrong = problem.errors().iter().cloned().map(|mut wrong| {
@@ -184,6 +192,94 @@ async fn make(
             };
             key_form(&frame).again(frame, &fields, problem)
         }
+    }
+}
+
+/// The page with a key that was made.
+fn shown_once(frame: Frame, made: MadeDocument) -> Response {
+    let page = Page(Made {
+        frame,
+        key: made.key,
+        name: made.made.name,
+        roles: made.made.roles.join(", "),
+    });
+    let mut response = page.into_response();
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(header::CACHE_CONTROL, no_store);
+    response
+}
+
+/// When a key ends that is to last so many days.
+fn after_days(app: &App, fields: &Fields) -> Result<Option<DateTime<Utc>>, Problem> {
+    const MUST: &str = "a number of days from 1 to 3,650";
+    let days: Option<u16> = fields.parse("days", MUST)?;
+    match days {
+        Some(days) if !(1..=3_650).contains(&days) => {
+            let detail = format!("must be {MUST}");
+            Err(Problem::fields(vec![FieldProblem::new("days", detail)]))
+        }
+        days => Ok(days.map(|days| app.now() + TimeDelta::days(i64::from(days)))),
+    }
+}
+
+/// The form to rotate a key.
+fn rotate_form(frame: &Frame, id: Uuid) -> ActForm {
+    let form = ActForm {
+        id: "rotate".to_owned(),
+        title: "Rotate a key".to_owned(),
+        said: vec![
+            format!(
+                "1 key: {id}. One of the same name, roles and limits is made, and shown once, on the page that follows."
+            ),
+            "The old one ends after the overlap, and with it the visits that began with it.".to_owned(),
+        ],
+        button: "Rotate",
+        fields: vec![
+            Asked {
+                name: "overlapHours",
+                label: "Overlap",
+                hint: "For how many hours the old key works beside the new one: 0 to 8,760.".to_owned(),
+                value: "24".to_owned(),
+                ..Asked::default()
+            },
+            Asked {
+                name: "days",
+                label: "Days",
+                hint: "After so many days the new key ends by itself; without a number it does not."
+                    .to_owned(),
+                ..Asked::default()
+            },
+        ],
+        ..ActForm::new(frame, format!("{HERE}/keys/{id}/rotate"), HERE.to_owned())
+    };
+    form.of_administrators(frame)
+}
+
+async fn ask_to_rotate(_: Viewer, frame: Frame, Id(id): Id) -> Response {
+    rotate_form(&frame, id).page(frame)
+}
+
+async fn rotate(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let asked = || {
+        Ok(RotationPayload {
+            overlap_hours: fields.parse("overlapHours", "a number of hours")?,
+            expires_at: after_days(&app, &fields)?,
+            note: fields.get("note").map(str::to_owned),
+        })
+    };
+    let payload = match asked() {
+        Ok(payload) => payload,
+        Err(problem) => return rotate_form(&frame, id).again(frame, &fields, problem),
+    };
+    match keys::rotate(State(Arc::clone(&app)), admin, Id(id), Payload(payload)).await {
+        Ok((_, _, Json(made))) => Ok(shown_once(frame, made)),
+        Err(problem) => rotate_form(&frame, id).again(frame, &fields, problem),
     }
 }
 

@@ -37,9 +37,11 @@ async fn a_key_is_answered_once_opens_what_its_role_may_and_is_revoked(rig: &Rig
         let request = rig.request("GET", "/keys?role=viewer").bearer_auth(key);
         request.send().await.unwrap()
     };
-    let listed = answer(looks().await, 200).await;
+    let mut listed = answer(looks().await, 200).await;
     let mut expected = made.clone();
     expected.as_object_mut().unwrap().remove("key");
+    // It has just been used.
+    listed["items"][0]["usedAt"] = Value::Null;
     assert_eq!(listed["items"], json!([expected]));
 
     assert_eq!(revoke(rig, &admin, &made["id"]).await.status(), 204);
@@ -133,4 +135,104 @@ async fn a_key_that_cannot_be_is_refused_by_the_field_that_is_wrong(rig: &Rig) {
         rig.refused("GET", &path, None, (400, "invalid-query")).await;
     }
     assert_eq!(rig.all("/audit", 10).await.len(), 0);
+}
+
+#[testkit::test]
+async fn a_key_has_the_limits_that_it_was_made_with(rig: &Rig) {
+    let admin = rig.key_of(Role::Admin).await;
+    let body = json!({
+        "name": "shop", "roles": ["ingest"], "expiresAt": "2999-01-01T00:00:00Z", "perSecond": 50,
+        "scope": {"lane": "reseller", "resellers": ["acme"], "eventTypes": ["domain.*"]},
+    });
+    let made = answer(create(rig, &admin, body.clone()).await, 201).await;
+    for field in ["expiresAt", "perSecond", "scope"] {
+        assert_eq!(made[field], body[field], "{field}");
+    }
+    let entry = &rig.all("/audit?action=api-key.create", 10).await[0];
+    assert_eq!(
+        (&entry["details"]["scope"], &entry["details"]["perSecond"]),
+        (&body["scope"], &json!(50)),
+        "{entry}"
+    );
+    for (changed, field) in [
+        (json!({"expiresAt": "2020-01-01T00:00:00Z"}), "expiresAt"),
+        (json!({"perSecond": 0}), "perSecond"),
+        (json!({"roles": ["ingest", "viewer"], "scope": {}}), "perSecond"),
+        (json!({"roles": ["viewer"], "perSecond": null}), "scope"),
+        (
+            json!({"scope": {"lane": "push", "resellers": ["acme"]}}),
+            "scope.resellers",
+        ),
+        (json!({"scope": {"resellers": ["a b"]}}), "scope.resellers"),
+        (json!({"scope": {"eventTypes": ["domain"]}}), "scope.eventTypes"),
+        (json!({"scope": {"prototypes": [" "]}}), "scope.prototypes"),
+    ] {
+        let mut body = body.clone();
+        body.as_object_mut()
+            .unwrap()
+            .extend(changed.as_object().unwrap().clone());
+        let refused = problem(create(rig, &admin, body.clone()).await, 422, "validation").await;
+        assert_eq!(fields(&refused), [field], "{body}");
+    }
+    let unknown = json!({"name": "shop", "roles": ["ingest"], "scope": {"countries": ["LV"]}});
+    problem(create(rig, &admin, unknown).await, 422, "validation").await;
+}
+
+#[testkit::test]
+async fn a_rotated_key_works_beside_its_successor_until_the_overlap_is_over(rig: &Rig) {
+    let admin = rig.key_of(Role::Admin).await;
+    let body = json!({"name": "ada", "roles": ["viewer"]});
+    let old = answer(create(rig, &admin, body).await, 201).await;
+    let rotate = async |id: &Value, body: Value| {
+        let path = format!("/keys/{}/rotate", id.as_str().unwrap());
+        let request = rig.request("POST", &path).bearer_auth(&admin);
+        request.json(&body).send().await.unwrap()
+    };
+    let looks = async |key: &Value| {
+        let request = rig
+            .request("GET", "/keys?role=viewer")
+            .bearer_auth(key.as_str().unwrap());
+        request.send().await.unwrap().status()
+    };
+    let new = answer(
+        rotate(&old["id"], json!({"note": "a year has passed"})).await,
+        201,
+    )
+    .await;
+    assert_eq!(
+        (&new["name"], &new["roles"], &new["successorOf"]),
+        (&old["name"], &old["roles"], &old["id"])
+    );
+    assert_ne!(new["key"], old["key"]);
+    for key in [&old["key"], &new["key"]] {
+        assert_eq!(looks(key).await, 200);
+    }
+    let listed = rig.see("/keys?role=viewer").await["items"].clone();
+    assert!(
+        listed[1]["expiresAt"].is_string() && listed[0]["expiresAt"].is_null(),
+        "{listed}"
+    );
+    eventually("the use of the keys to be noted", async || {
+        let listed = rig.see("/keys?role=viewer").await["items"].clone();
+        (listed[0]["usedAt"].is_string() && listed[1]["usedAt"].is_string()).then_some(())
+    })
+    .await;
+
+    let last = answer(rotate(&new["id"], json!({"overlapHours": 0})).await, 201).await;
+    assert_eq!(last["successorOf"], old["id"], "the first of the line");
+    eventually("the old key to be refused", async || {
+        (looks(&new["key"]).await == 401).then_some(())
+    })
+    .await;
+    problem(rotate(&new["id"], json!({})).await, 404, "not-found").await;
+    for (body, field) in [
+        (json!({"overlapHours": 8_761}), "overlapHours"),
+        (json!({"expiresAt": "2020-01-01T00:00:00Z"}), "expiresAt"),
+    ] {
+        let refused = problem(rotate(&last["id"], body.clone()).await, 422, "validation").await;
+        assert_eq!(fields(&refused), [field], "{body}");
+    }
+    let log = rig.all("/audit?action=api-key.rotate", 10).await;
+    assert_eq!(log.len(), 2);
+    assert_eq!(log[1]["note"], "a year has passed");
 }

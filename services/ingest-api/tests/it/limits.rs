@@ -1,0 +1,178 @@
+//! Keys that may hand in no more than their scope and pace allow.
+
+use domain::clock::{Clock as _, SystemClock};
+use domain::key::{KeyDigest, Role, format_key};
+use domain::lane::Lane;
+use domain::scope::Scope;
+use reqwest::{RequestBuilder, Response};
+use serde_json::{Value, json};
+use store::ApiKey;
+use testkit::Installation;
+use uuid::Uuid;
+
+use crate::events::{event_location, event_with};
+use crate::running::{Running, location, problem, push, stored};
+
+/// A key of the role ingest with these limits.
+async fn key_within(it: &Installation, scope: Scope, per_second: Option<u32>) -> (ApiKey, String) {
+    let mut random = [0; 32];
+    random[..16].copy_from_slice(Uuid::now_v7().as_bytes());
+    let key = format_key(&random);
+    let stored = ApiKey {
+        scope,
+        per_second,
+        ..ApiKey::new("test".to_owned(), vec![Role::Ingest], None, SystemClock.now())
+    };
+    it.store
+        .insert_api_key(&stored, &KeyDigest::of(&key))
+        .await
+        .unwrap();
+    (stored, key)
+}
+
+async fn hand_in(service: &Running, key: &str, path: &str, body: &Value) -> Response {
+    with(service.request("POST", path), key)
+        .json(body)
+        .send()
+        .await
+        .unwrap()
+}
+
+fn with(request: RequestBuilder, key: &str) -> RequestBuilder {
+    request.bearer_auth(key)
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+#[testkit::test]
+async fn a_key_hands_in_and_looks_up_what_is_within_its_scope_alone(it: Installation) {
+    let service = Running::ready(&it).await;
+    let scope = Scope {
+        prototypes: names(&["Hello"]),
+        resellers: names(&["acme"]),
+        event_types: names(&["contact.*"]),
+        ..Scope::default()
+    };
+    let (_, key) = key_within(&it, scope, None).await;
+    let id = location(&hand_in(&service, &key, "/push", &push()).await);
+    let event = event_location(&hand_in(&service, &key, "/events", &event_with(json!({}))).await);
+
+    let mut other = push();
+    other["messagePrototypeKey"] = json!("Bye");
+    let refused = problem(hand_in(&service, &key, "/push", &other).await, 403, "forbidden").await;
+    assert_eq!(refused["errors"][0]["field"], "messagePrototypeKey");
+    assert_eq!(refused["detail"], "the API key may hand in pushes of Hello only");
+    let of_another = event_with(json!({"resellerId": "bolt"}));
+    let refused = problem(
+        hand_in(&service, &key, "/events", &of_another).await,
+        403,
+        "forbidden",
+    )
+    .await;
+    assert_eq!(refused["errors"][0]["field"], "resellerId");
+    let batch = json!({"events": [event_with(json!({})), of_another]});
+    let refused = problem(
+        hand_in(&service, &key, "/events/batch", &batch).await,
+        403,
+        "forbidden",
+    )
+    .await;
+    assert_eq!(refused["errors"][0]["field"], "events[1].resellerId");
+    assert_eq!(stored(&it.pool).await, 1, "of what was refused nothing is stored");
+
+    let beyond = [
+        format!("/push/{}", service.accepted(&other).await.uuid()),
+        format!("/events/{}", service.accepted_event(&of_another).await),
+    ];
+    for (path, status) in [
+        (format!("/push/{}", id.uuid()), 200),
+        (format!("/events/{event}"), 200),
+        (beyond[0].clone(), 404),
+        (beyond[1].clone(), 404),
+    ] {
+        let answer = with(service.request("GET", &path), &key).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{path}");
+    }
+}
+
+#[testkit::test]
+async fn a_key_of_one_lane_does_nothing_in_the_other(it: Installation) {
+    let service = Running::ready(&it).await;
+    let of = |lane| Scope {
+        lane: Some(lane),
+        ..Scope::default()
+    };
+    let (_, pushes) = key_within(&it, of(Lane::Push), None).await;
+    let (_, events) = key_within(&it, of(Lane::Reseller), None).await;
+    location(&hand_in(&service, &pushes, "/push", &push()).await);
+    let event = event_with(json!({}));
+    event_location(&hand_in(&service, &events, "/events", &event).await);
+    problem(
+        hand_in(&service, &pushes, "/events", &event).await,
+        403,
+        "forbidden",
+    )
+    .await;
+    problem(
+        hand_in(&service, &events, "/push", &push()).await,
+        403,
+        "forbidden",
+    )
+    .await;
+}
+
+#[testkit::test]
+async fn a_key_past_its_pace_is_told_when_there_is_more_and_no_other_suffers(it: Installation) {
+    let service = Running::ready(&it).await;
+    let (_, paced) = key_within(&it, Scope::default(), Some(1)).await;
+    // A batch as large as there may be goes at once at any pace, and uses up what there is for as many seconds.
+    let events: Vec<Value> = (0..300).map(|_| event_with(json!({}))).collect();
+    let batch = json!({ "events": events });
+    let refused = loop {
+        let answer = hand_in(&service, &paced, "/events/batch", &batch).await;
+        if answer.status() != 202 {
+            break answer;
+        }
+    };
+    let seconds: u64 = refused.headers()["retry-after"]
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(seconds >= 1, "{seconds}");
+    let refused = problem(refused, 429, "too-many-requests").await;
+    assert!(
+        refused["detail"].as_str().unwrap().contains("1 a second"),
+        "{refused}"
+    );
+    service.accepted(&push()).await;
+}
+
+#[testkit::test]
+async fn an_idempotency_key_is_known_with_the_key_that_another_was_rotated_into(it: Installation) {
+    let service = Running::ready(&it).await;
+    let (old, key) = key_within(&it, Scope::default(), None).await;
+    let once = async |key: &str| {
+        let request = with(service.request("POST", "/push"), key).header("idempotency-key", "order-1");
+        let answer = request.json(&push()).send().await.unwrap();
+        (
+            answer.headers().contains_key("idempotent-replayed"),
+            location(&answer),
+        )
+    };
+    let (_, first) = once(&key).await;
+    let new = format_key(&[7; 32]);
+    let now = SystemClock.now();
+    let act = store::Act {
+        by: "test",
+        note: None,
+        at: now,
+    };
+    let digest = KeyDigest::of(&new);
+    let rotating = it.store.rotate_api_key(old.id, &digest, (now, None), act);
+    rotating.await.unwrap().expect("a key");
+    assert_eq!(once(&new).await, (true, first));
+    assert_eq!(stored(&it.pool).await, 1);
+}

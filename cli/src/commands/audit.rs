@@ -15,6 +15,7 @@ use crate::shown::{self, ShownColumn};
   postrider audit --newer-than 1d
   postrider audit --action dead-letter-job
   postrider audit --without rescue
+  postrider audit --reseller acme --newer-than 7d
   postrider audit --subject push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
 pub(crate) struct AuditArgs {
     /// By this actor: the name of an API key, or all of what an entry says.
@@ -29,6 +30,9 @@ pub(crate) struct AuditArgs {
     /// About this, such as push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d.
     #[arg(long)]
     subject: Option<String>,
+    /// About this reseller or a subscription of its own, or by one of its keys and people.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["actor", "without", "subject"])]
+    reseller: Option<String>,
     /// At this time or later, such as 2026-11-21T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
@@ -73,6 +77,7 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         ("action", args.action.clone()),
         ("without", args.without.clone()),
         ("subject", args.subject.clone()),
+        ("reseller", args.reseller.clone()),
         ("since", time(args.since, args.newer_than)),
         ("until", time(args.until, args.older_than)),
         ("cursor", args.cursor.clone()),

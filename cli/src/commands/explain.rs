@@ -1,4 +1,4 @@
-//! `postrider explain`: the story of one push, event, notification, dead letter, or user agent of Web Push.
+//! `postrider explain`: the story of one push, event, notification, dead letter, subscription, or user agent of Web Push.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// The identifier of a push, an event, a notification, a dead letter, or a user agent or message of Web Push; with --reseller the
+    /// The identifier of a push, an event, a notification, a dead letter, a subscription, or a user agent or message of Web Push; with --reseller the
     /// `eventId` of an event.
     #[arg(required_unless_present = "device")]
     id: Option<String>,

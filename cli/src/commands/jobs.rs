@@ -107,16 +107,17 @@ pub(crate) struct RateArgs {
     note: Option<String>,
 }
 
-const COLUMNS: [ShownColumn; 9] = [
+const COLUMNS: [ShownColumn; 10] = [
     (Column::whole("id"), "/id"),
-    (Column::whole("action"), "/action"),
+    (Column::whole("action").spare(2), "/action"),
     (Column::whole("status"), "/status"),
     (Column::whole("done"), "/done"),
-    (Column::whole("skipped").spare(1), "/skipped"),
+    (Column::whole("skipped").spare(3), "/skipped"),
     (Column::whole("of"), "/matching"),
-    (Column::whole("by").spare(2), "/createdBy"),
-    (Column::time("made").spare(3), "/createdAt"),
-    (Column::prose("note").spare(4), "/note"),
+    (Column::prose("outcome").spare(1), "/outcome"),
+    (Column::whole("by").spare(4), "/createdBy"),
+    (Column::time("made").spare(5), "/createdAt"),
+    (Column::prose("note").spare(6), "/note"),
 ];
 
 /// A job, as far as it is shown.
@@ -195,14 +196,23 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
     if args.common.form() != Form::Json {
         let jobs = document["items"].as_array_mut().into_iter().flatten();
         for job in jobs.filter(|job| job.is_object()) {
-            let skipped = job["skipped"].as_object().into_iter().flatten();
-            job["skipped"] = skipped
-                .filter_map(|(_, count)| count.as_u64())
-                .sum::<u64>()
-                .into();
+            sum_up(job)?;
         }
     }
     shown::print(&document, args.common.form(), COLUMNS, "no job matches")
+}
+
+/// Puts into one cell each what a job says in objects.
+fn sum_up(job: &mut Value) -> anyhow::Result<()> {
+    let skipped = job["skipped"].as_object().into_iter().flatten();
+    job["skipped"] = skipped
+        .filter_map(|(_, count)| count.as_u64())
+        .sum::<u64>()
+        .into();
+    if job["outcome"].is_object() {
+        job["outcome"] = Outcome::read(&job["outcome"])?.sentence().into();
+    }
+    Ok(())
 }
 
 async fn tell(args: &CommandArgs, command: &str) -> anyhow::Result<()> {
@@ -414,5 +424,22 @@ mod tests {
             "--event-type domain.created --fingerprint 'swrve/*' --since 2026-11-21T12:00:00Z"
         );
         assert_eq!(options(&json!({"state": "OPEN"})), "--all");
+    }
+
+    #[test]
+    fn jobs_fit_the_terminal() {
+        let mut jobs = [
+            json!({"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "action": "replay", "status": "COMPLETED", "done": 12, "matching": 15,
+                   "skipped": {"DELIVERED": 2, "GONE": 1}, "createdBy": "maria", "createdAt": "2026-11-21T12:00:00.123456Z",
+                   "outcome": {"delivered": 9, "waiting": 0, "failedAgain": 3, "cancelled": 0, "gone": 0, "examined": 12, "whole": true,
+                               "byFingerprint": []}}),
+            json!({"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5e", "action": "discard", "status": "RUNNING", "done": 1, "matching": 2,
+                   "skipped": {}, "createdBy": "maria", "createdAt": "2026-11-21T12:00:00Z", "note": "an old campaign",
+                   "outcome": null}),
+        ];
+        for job in &mut jobs {
+            sum_up(job).unwrap();
+        }
+        insta::assert_snapshot!(output::at_widths(&shown::list(&json!(jobs), COLUMNS)));
     }
 }

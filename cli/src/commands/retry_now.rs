@@ -130,6 +130,9 @@ fn sentence(what: &str, done: &Value) -> String {
         1 => format!("{what}: 1 retry is due now"),
         count => format!("{what}: {} are due now", of(count, "retry", "retries")),
     };
+    if done["lastAttempt"] == true {
+        said.push_str(", the last attempt that is left");
+    }
     for pause in items(&done["stillPaused"]) {
         said.push_str("; nothing is sent yet, since ");
         said.push_str(&cell(pause, ""));
@@ -140,6 +143,19 @@ fn sentence(what: &str, done: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_is_said_of_one_when_the_attempt_is_its_last() {
+        let said = |last| {
+            let done = json!({"retries": 1, "more": false, "stillPaused": [], "lastAttempt": last});
+            sentence("the push 1", &done)
+        };
+        assert_eq!(said(false), "the push 1: 1 retry is due now");
+        assert_eq!(
+            said(true),
+            "the push 1: 1 retry is due now, the last attempt that is left"
+        );
+    }
 
     #[test]
     fn it_is_said_how_many_are_due_and_what_keeps_them() {

@@ -88,10 +88,11 @@ pub(crate) struct NotificationQuery {
     pub(crate) event_type: Option<String>,
 }
 
-const PUSHES: [ShownColumn; 8] = [
+const PUSHES: [ShownColumn; 9] = [
     (Column::whole("push"), "/id"),
     (Column::time("accepted"), "/createdAt"),
     (Column::whole("status"), "/status"),
+    (Column::whole("paused by").spare(1), "/pausedBy"),
     (Column::time("ended").spare(3), "/finishedAt"),
     (Column::time("due").spare(2), "/nextAttemptAt"),
     (Column::whole("attempts").spare(4), "/attempts"),
@@ -106,7 +107,7 @@ const NOTIFICATIONS: [ShownColumn; 10] = [
     (Column::whole("to").spare(4), "/url"),
     (Column::whole("status"), "/status"),
     (Column::whole("reason").spare(6), "/reason"),
-    (Column::whole("paused").spare(7), "/paused"),
+    (Column::whole("paused by").spare(1), "/pausedBy"),
     (Column::time("accepted").spare(2), "/acceptedAt"),
     (Column::time("due").spare(2), "/nextAttemptAt"),
     (Column::prose("last failure").spare(1), "/error"),
@@ -278,7 +279,13 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
     );
     let document = first_found(&args.common.operator.connect()?, "/pushes", query).await?;
     print(&document, args.common.form(), PUSHES, "push")?;
-    if waits && shown::items(&document["items"]).is_empty() {
+    let found = shown::items(&document["items"]);
+    if found.iter().any(|push| !push["pausedBy"].is_null()) {
+        output::note(
+            "an operator has paused the lane, for which these wait; `postrider pauses` says who, and why",
+        );
+    }
+    if waits && found.is_empty() {
         output::note(
             "what waits while the lane is held or paused is in the queue: `postrider push list --status IN_MEMORY` lists it",
         );
@@ -353,8 +360,7 @@ async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::
     }
     if is_empty && found.is_empty() {
         output::note(
-            "no event that matched nothing has it either; --value finds whole values in the same case, such as example.org, and no parts of \
-             them",
+            "no event that matched nothing has it either; --value finds whole values, such as example.org, and no parts of them",
         );
     }
     Ok(())
@@ -499,7 +505,7 @@ mod tests {
              "finishedAt": "2026-11-21T12:00:01.123456Z", "attempts": 1, "messagePrototypeKey": "Good bye"},
             {"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5e", "createdAt": "2026-11-21T12:00:00.123456Z", "status": "RETRY",
              "nextAttemptAt": "2026-11-21T12:01:00Z", "attempts": 2, "messagePrototypeKey": "Hello client",
-             "lastFailure": {"error": "503 Service Unavailable: the platform is busy, try again later"}},
+             "pausedBy": "LANE", "lastFailure": {"error": "503 Service Unavailable: the platform is busy, try again later"}},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&pushes, PUSHES)));
     }
@@ -509,10 +515,11 @@ mod tests {
         let notifications = json!([
             {"id": "019aa2f0-5b1c-8025-9519-0863916ea2df", "eventId": "order-4711-created", "eventType": "domain.created",
              "url": "https://hooks.reseller.example/postrider/notifications?tenant=4711", "status": "RETRY",
-             "reason": "delivery/http/503/html", "paused": false, "acceptedAt": "2026-11-21T12:00:00.123456Z",
+             "reason": "delivery/http/503/html", "acceptedAt": "2026-11-21T12:00:00.123456Z",
              "error": "the endpoint answered 503 Service Unavailable"},
             {"id": "019aa2f0-5b1c-8025-9519-0863916ea2e0", "eventId": "order-4712", "eventType": "contact.updated",
-             "url": "https://a.example/", "status": "PENDING", "paused": true, "acceptedAt": "2026-11-21T12:00:00Z"},
+             "url": "https://a.example/", "status": "PENDING", "reason": "PAUSED", "pausedBy": "ALL_OF_RESELLER",
+             "acceptedAt": "2026-11-21T12:00:00Z"},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&notifications, NOTIFICATIONS)));
     }

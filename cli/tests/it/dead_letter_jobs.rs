@@ -78,7 +78,7 @@ async fn a_filter_that_matches_nothing_fails_and_says_what_may_have_been_meant(i
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(
         run.stderr.contains("no open dead letter matches")
-            && run.stderr.contains("such as https://hooks.acme.example,"),
+            && run.stderr.contains("such as https://hooks.acme.example;"),
         "{run:?}"
     );
 }

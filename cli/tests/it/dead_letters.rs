@@ -39,6 +39,17 @@ async fn dead_letters_are_grouped_listed_by_pages_and_shown(it: Installation) {
         groups.stdout.contains("swrve-5xx") && groups.stderr.contains("3 dead letters"),
         "{groups:?}"
     );
+    for command in ["groups", "list"] {
+        let nothing = run(&format!(
+            "dead-letters {command} --target https://hooks.example/a/path"
+        ));
+        assert!(
+            nothing.stderr.contains(
+                "no subscription has the endpoint https://hooks.example/a/path; a target is a code of Swrve"
+            ),
+            "{nothing:?}"
+        );
+    }
     let first = run("dead-letters list --limit 2 --lane push");
     let cursor = first.stderr.rsplit("--cursor ").next().expect("a cursor").trim();
     let rest = json(&format!("dead-letters list --lane push --cursor {cursor} --json"));

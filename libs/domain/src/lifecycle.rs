@@ -205,6 +205,11 @@ impl LaneRules {
         }
     }
 
+    /// Whether the next attempt of what has had these is its last.
+    pub fn next_is_last(&self, attempts: Attempts) -> bool {
+        attempts.counted().saturating_add(1) >= self.max_attempts
+    }
+
     /// Where what was tried waits, if not for a time.
     fn tried(&self) -> State {
         if self.retries_apart {

@@ -129,6 +129,23 @@ pub enum StateReason {
 
 named!(StateReason, "reason of a subscription's state");
 
+impl StateReason {
+    /// What that means, in few words.
+    pub fn said(self) -> &'static str {
+        match self {
+            Self::Created => "it is new",
+            Self::Verified => "its endpoint answered its challenge",
+            Self::Failing => "every attempt has failed for days",
+            Self::Recovered => "an attempt succeeded again",
+            Self::Redirected => "its endpoint redirects",
+            Self::Gone => "its endpoint says that it is gone",
+            Self::ByReseller => "its reseller switched it on or off",
+            Self::EndpointChanged => "it has another endpoint",
+            Self::VerificationRequested => "its endpoint is to answer a challenge again",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,7 +20,7 @@ use crate::words::{time, when};
 pub struct Explanation {
     /// Its identifier.
     pub id: Uuid,
-    /// `push`, `event`, `notification`, `deadLetter` or `userAgent`.
+    /// `push`, `event`, `notification`, `deadLetter`, `subscription` or `userAgent`.
     #[schema(value_type = String, example = "push")]
     pub kind: &'static str,
     /// Where it stands: its status, as it is stored.
@@ -135,6 +135,13 @@ impl Context {
     pub(crate) fn pause(&self, scope: &str, key: &str) -> Option<&PauseView> {
         let mut pauses = self.pauses.iter();
         pauses.find(|pause| pause.scope == scope && pause.key == key)
+    }
+
+    /// The widest pause that holds this subscription of a reseller.
+    pub(crate) fn pause_of(&self, reseller: &str, subscription: Uuid) -> Option<&PauseView> {
+        self.pause("lane", "reseller")
+            .or_else(|| self.pause("reseller", reseller))
+            .or_else(|| self.pause("subscription", &subscription.to_string()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What became of a push, an event, a notification or a dead letter, in sentences: what happened, why it is where it is, what comes
+//! What became of a push, an event, a notification or a dead letter, and how it stands with a subscription, in sentences: what happened, why it is where it is, what comes
 //! next, and what helps. Pure: who asks reads the rows, and everything that people see says it in the same words.
 
 mod dead_letter;
@@ -9,6 +9,7 @@ mod item;
 mod notification;
 mod push;
 pub mod reseller;
+mod subscription;
 #[cfg(test)]
 mod tests;
 mod user_agent;
@@ -20,4 +21,5 @@ pub use event_notification::describe as event_notification;
 pub use explanation::{Context, Explanation, Line, Next, Rules};
 pub use notification::describe as notification;
 pub use push::describe as push;
+pub use subscription::{SubscriptionFacts, describe as subscription};
 pub use user_agent::describe as user_agent;

@@ -1,7 +1,7 @@
 //! The story of a notification. Pure.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::notification::{NotificationStatus, RetryPlan, RetryPolicy};
+use domain::notification::NotificationStatus;
 use domain::push::AttemptStatus;
 use domain::quota::day_of;
 use domain::reason::NotificationReason;
@@ -204,13 +204,7 @@ impl Describer<'_> {
     /// The widest pause that concerns it.
     fn pause(&self) -> Option<&store::PauseView> {
         let it = self.history;
-        self.context
-            .pause("lane", "reseller")
-            .or_else(|| self.context.pause("reseller", &it.reseller))
-            .or_else(|| {
-                self.context
-                    .pause("subscription", &it.subscription.id.to_string())
-            })
+        self.context.pause_of(&it.reseller, it.subscription.id)
     }
 
     fn scheduled(&self) -> (String, Next) {
@@ -328,10 +322,10 @@ impl Describer<'_> {
             );
         }
         let retry = it.attempts - it.resent_after.min(it.attempts);
-        let retries = match it.subscription.retry_plan {
-            RetryPlan::Short => self.context.rules.delivery_retries,
-            RetryPlan::Day => RetryPolicy::DAY_RETRIES,
-        };
+        let retries = it
+            .subscription
+            .retry_plan
+            .retries(self.context.rules.delivery_retries);
         let retries = retries.max(retry);
         let failure = self.last_failure();
         match it.next_attempt_at.filter(|at| *at > self.context.now) {

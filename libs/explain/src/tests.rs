@@ -39,7 +39,7 @@ pub(crate) fn context() -> Context {
     }
 }
 
-fn paused(scope: &str, key: &str) -> Context {
+pub(crate) fn paused(scope: &str, key: &str) -> Context {
     let pause = PauseView {
         scope: scope.to_owned(),
         key: key.to_owned(),
@@ -114,6 +114,7 @@ fn dead_letter(push: Option<Uuid>, notification: Option<Uuid>) -> DeadLetterView
         resolved_by: None,
         note: None,
         job: None,
+        outcome: None,
         push,
         notification,
     }

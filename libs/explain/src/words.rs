@@ -1,4 +1,4 @@
-//! Times, numbers and endpoints as people read them.
+//! Times, numbers, endpoints and reasons as people read them.
 
 use std::time::Duration;
 
@@ -65,6 +65,27 @@ pub fn counted(count: u64) -> String {
 /// A counted noun; `one` and `many` are its forms.
 pub fn of(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", counted(count), if count == 1 { one } else { many })
+}
+
+/// What a notification waits for, after "waits"; or how one has ended that does not wait.
+pub fn waits(status: impl AsRef<str>, reason: impl AsRef<str>) -> &'static str {
+    match (status.as_ref(), reason.as_ref()) {
+        (_, "CANCELLED") => "cancelled by an operator",
+        (_, "EXPIRED") => "it waited for too long",
+        (_, "SUBSCRIPTION_DEACTIVATED") => "its subscription was deactivated",
+        (_, "SUBSCRIPTION_DELETED") => "its subscription was deleted",
+        (_, "QUOTA") => "for the daily quota",
+        (_, "RATE") => "for the requests per second",
+        (_, "POSTPONED") => "because something of ours was missing when it was to be tried",
+        (_, "BUSY") => "while its subscription has its share of the engine",
+        (_, "WITHHELD") => "while nothing but probes is sent to its subscription",
+        (_, "PAUSED") => "for the end of a pause",
+        (_, "UNVERIFIED") => "until its endpoint is verified",
+        ("RETRY", _) => "for another attempt after a failed one",
+        ("SCHEDULED", _) => "for its turn in line",
+        ("PENDING", _) => "for room in the queue",
+        _ => "",
+    }
 }
 
 #[cfg(test)]

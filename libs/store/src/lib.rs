@@ -65,7 +65,7 @@ pub use portal_visits::{EndVisits, NewPortalLink, PORTAL_VISITS_OF_PERSON, Porta
 pub use processes::{Beat, LaneMinute, ProcessView, WebpushMinute};
 pub use rescued::Rescued;
 pub use resolution::{
-    CANARY_WAIT, DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, Fates, JobCare,
+    CANARY_WAIT, DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, Fate, Fates, JobCare,
     JobCommanded, JobCreated, JobOutcome, KindOutcome, NewDeadLetterJob, Preview, RecoveryTerms, Resolved,
     SettledRecovery, Skipped,
 };

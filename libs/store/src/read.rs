@@ -16,7 +16,7 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::PgValueRef;
 use sqlx::{Decode, Postgres, ValueRef as _};
 
-use crate::{DeadLetterLane, DeadLetterReason, DeadLetterState};
+use crate::{DeadLetterLane, DeadLetterReason, DeadLetterState, Fate};
 
 /// A name.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ becomes! {
 }
 
 names! {
-    AttemptStatus, DeadLetterLane, DeadLetterReason, DeadLetterState, EmailKind, EmailStatus, ErrorType, JobAction,
+    AttemptStatus, DeadLetterLane, DeadLetterReason, DeadLetterState, EmailKind, EmailStatus, ErrorType, Fate, JobAction,
     JobPause, JobStatus, NotificationReason, PausedBy, Platform, PushReason, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus, RetryPlan,
     StateReason, SubscriptionState, UnknownFields
 }

@@ -1,12 +1,14 @@
 //! Making retries due at once that wait for their time. That is no transition: the attempt is the next of those that are left, and a claim
 //! that comes first or after decides that it is made once.
 
+use domain::lifecycle::Attempts;
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::push::{PushId, PushStatus};
 use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::read::Count;
 use crate::webhook::NotificationsOf;
 use crate::{Act, Error, Lane, Store, stored};
 
@@ -18,8 +20,8 @@ const LOOKED_AT_MAX: i64 = 100_000;
 /// What came of making one retry due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryNow<S> {
-    /// It is due now.
-    Done,
+    /// It is due now, and has had these attempts.
+    Done(Attempts),
     /// It was due before.
     Due,
     /// It is in this status, and waits for no retry.
@@ -39,11 +41,13 @@ pub struct RetriesNow {
 
 struct Found {
     status: String,
+    attempts: u32,
+    before_resend: u32,
     hastened: bool,
 }
 
 /// A subscription, of whose notifications this many were made due.
-struct Count {
+struct Hastened {
     subscription: Uuid,
     hastened: i64,
 }
@@ -55,12 +59,13 @@ impl Store {
         let found = sqlx::query_as!(
             Found,
             r#"
-            WITH found AS (SELECT id, status FROM push_notifications WHERE id = $1 FOR UPDATE),
+            WITH found AS (SELECT id, status, attempts, replayed_after FROM push_notifications WHERE id = $1 FOR UPDATE),
             hastened AS (
                 UPDATE push_notifications p SET next_attempt_at = $2, updated_at = $2
                 FROM found f WHERE p.id = f.id AND p.status = 'RETRY' AND p.next_attempt_at > $2
                 RETURNING p.id)
-            SELECT status AS "status!", EXISTS (SELECT FROM hastened) AS "hastened!" FROM found
+            SELECT status AS "status!", attempts AS "attempts!: Count", replayed_after AS "before_resend!: Count",
+                   EXISTS (SELECT FROM hastened) AS "hastened!" FROM found
             "#,
             id.uuid(),
             act.at,
@@ -73,7 +78,7 @@ impl Store {
         };
         transaction.commit().await?;
         let status = stored("push status", &found.status)?;
-        Ok(came_of(found.hastened, status, &PushStatus::Retry))
+        Ok(found.came(status, &PushStatus::Retry))
     }
 
     /// Makes the retry of a notification due now. One of a subscription that is paused waits for the end of the pause all the same.
@@ -86,12 +91,13 @@ impl Store {
         let found = sqlx::query_as!(
             Found,
             r#"
-            WITH found AS (SELECT id, status FROM notifications WHERE id = $1 FOR UPDATE),
+            WITH found AS (SELECT id, status, attempts, resent_after FROM notifications WHERE id = $1 FOR UPDATE),
             hastened AS (
                 UPDATE notifications n SET next_attempt_at = $2, slot_at = NULL, updated_at = $2
                 FROM found f WHERE n.id = f.id AND n.status = 'RETRY' AND n.next_attempt_at > $2
                 RETURNING n.id)
-            SELECT status AS "status!", EXISTS (SELECT FROM hastened) AS "hastened!" FROM found
+            SELECT status AS "status!", attempts AS "attempts!: Count", resent_after AS "before_resend!: Count",
+                   EXISTS (SELECT FROM hastened) AS "hastened!" FROM found
             "#,
             id.uuid(),
             act.at,
@@ -104,7 +110,7 @@ impl Store {
         };
         transaction.commit().await?;
         let status = stored("notification status", &found.status)?;
-        Ok(came_of(found.hastened, status, &NotificationStatus::Retry))
+        Ok(found.came(status, &NotificationStatus::Retry))
     }
 
     /// Makes the retries of a lane due now, those that are due first before others; a bounded number of them.
@@ -157,7 +163,7 @@ impl Store {
         let subscriptions = self.subscriptions_of(of).await?;
         let mut transaction = self.pool.begin().await?;
         let counts = sqlx::query_as!(
-            Count,
+            Hastened,
             r#"
             WITH found AS (
                 SELECT n.id FROM UNNEST($1::uuid[]) AS i(subscription)
@@ -208,10 +214,15 @@ async fn record_one(
     Ok(found)
 }
 
-fn came_of<S: PartialEq>(hastened: bool, status: S, retry: &S) -> RetryNow<S> {
-    match (hastened, status == *retry) {
-        (true, _) => RetryNow::Done,
-        (false, true) => RetryNow::Due,
-        (false, false) => RetryNow::NoRetry(status),
+impl Found {
+    fn came<S: PartialEq>(&self, status: S, retry: &S) -> RetryNow<S> {
+        match (self.hastened, status == *retry) {
+            (true, _) => RetryNow::Done(Attempts {
+                total: self.attempts,
+                before_resend: self.before_resend,
+            }),
+            (false, true) => RetryNow::Due,
+            (false, false) => RetryNow::NoRetry(status),
+        }
     }
 }

@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use http_api::paging::{self, List};
 use http_api::{Params, Problem};
 use serde::Deserialize;
-use store::{AuditFilter, AuditView};
+use store::webhook::ActivityFilter;
+use store::{AuditFilter, AuditView, Store};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -33,6 +34,9 @@ pub(crate) struct AuditParams {
     pub(crate) without: Option<String>,
     /// About this, such as `push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d`.
     pub(crate) subject: Option<String>,
+    /// That concern this reseller: about it or a subscription of its own, deleted ones among them, or by one of its keys and people.
+    #[param(example = "acme")]
+    pub(crate) reseller: Option<String>,
     /// From here on (RFC 3339).
     pub(crate) since: Option<String>,
     /// Before this (RFC 3339).
@@ -56,10 +60,32 @@ pub(crate) async fn list(
     Params(params): Params<AuditParams>,
 ) -> Result<Json<List<AuditView>>, Problem> {
     let limit = paging::limit(params.limit)?;
+    let reseller = params.reseller.clone();
     let filter = filter(params)?;
-    let listing = app.store.list_audit(&filter, limit + 1);
+    let listing = async {
+        match reseller {
+            Some(reseller) => of_reseller(&app.store, &reseller, filter, limit + 1).await,
+            None => app.store.list_audit(&filter, limit + 1).await,
+        }
+    };
     let entries = http_api::by(viewer.deadline, ("the audit log", "read"), listing).await?;
     Ok(Json(List::by_id(entries, limit, |entry| entry.id, |entry| entry)))
+}
+
+async fn of_reseller(
+    store: &Store,
+    reseller: &str,
+    filter: AuditFilter,
+    limit: u32,
+) -> Result<Vec<AuditView>, store::Error> {
+    let filter = ActivityFilter {
+        action: filter.action,
+        since: filter.since,
+        until: filter.until,
+        before: filter.before,
+    };
+    let names = store.names_of_acts(reseller).await?;
+    store.list_activity((reseller, &names), &filter, limit).await
 }
 
 /// Which entries are asked for.
@@ -69,9 +95,17 @@ pub(crate) fn filter(params: AuditParams) -> Result<AuditFilter, Problem> {
         ("action", &params.action),
         ("without", &params.without),
         ("subject", &params.subject),
+        ("reseller", &params.reseller),
     ] {
         if text.as_ref().is_some_and(|text| text.contains('\0')) {
             return Err(Problem::query(name, "must not hold the character U+0000"));
+        }
+        let goes_with_reseller = matches!(name, "action" | "reseller");
+        if text.is_some() && params.reseller.is_some() && !goes_with_reseller {
+            return Err(Problem::query(
+                name,
+                "does not go with reseller: leave one of the two out",
+            ));
         }
     }
     let (since, until) = (time("since", params.since)?, time("until", params.until)?);

@@ -32,8 +32,8 @@ pub(crate) struct EventParams {
     reseller: Option<String>,
     /// Of this type.
     event_type: Option<String>,
-    /// Whose data has this text as a whole value, at whatever place, such as the name of a domain; the name of a field and the eventId that
-    /// the caller gave are found as well.
+    /// Whose data has this text as a whole value, at whatever place, such as the name of a domain, A to Z in either case; the name
+    /// of a field and the eventId that the caller gave are found as well.
     #[param(example = "example.org")]
     value: Option<String>,
     /// Only those that matched no subscription when they were accepted, so that they became no notification.

@@ -1,10 +1,10 @@
-//! `GET /explain/{id}`: the story of one push, event, notification, dead letter, or user agent of Web Push, in sentences.
+//! `GET /explain/{id}`: the story of one push, event, notification, dead letter, subscription, or user agent of Web Push, in sentences.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use explain::{Context, Explanation};
+use explain::{Context, Explanation, SubscriptionFacts};
 use http_api::{Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::timeline::{NotificationTimeline, PushTimeline};
@@ -20,6 +20,11 @@ use webpush::MessageId;
 use crate::app::App;
 use crate::request::Viewer;
 
+/// Most states of a subscription that are told, the newest ones.
+const STATES_MAX: u32 = 20;
+/// Up to how many notifications of a subscription that wait are counted in each status.
+const WAITING_COUNTED_MAX: u32 = 10_000;
+
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(explain))
 }
@@ -33,14 +38,14 @@ pub(crate) struct ExplainQuery {
     pub(crate) reseller: Option<String>,
 }
 
-/// Tells the story of one push, event, notification or dead letter, or of a user agent or message of Web Push.
+/// Tells the story of one push, event, notification or dead letter, of a user agent or message of Web Push, or how it stands with a subscription.
 ///
 /// What happened to it when, why it is where it is, what happens next, and which commands help. With `reseller` the
 /// identifier is the `eventId` that the caller gave to one of the reseller's events.
 #[utoipa::path(
     get, path = "/explain/{id}", tag = "status", operation_id = "explain", security(("apiKey" = [])),
     params(
-        ("id" = Uuid, Path, description = "A push, an event, a notification, a dead letter, or a user agent or message id of Web Push; with `reseller` any text."),
+        ("id" = Uuid, Path, description = "A push, an event, a notification, a dead letter, a subscription, or a user agent or message id of Web Push; with `reseller` any text."),
         ExplainQuery,
     ),
     responses((status = 200, description = "The story.", body = Explanation))
@@ -60,6 +65,7 @@ pub(crate) enum Subject {
     Push(Box<PushTimeline>),
     Notification(Box<NotificationTimeline>),
     Event(Box<EventView>),
+    Subscription(Box<SubscriptionFacts>),
     UserAgent {
         stored: Box<StoredClient>,
         /// The message id that was asked for.
@@ -79,6 +85,7 @@ impl Subject {
             Self::Push(history) => explain::push(history, context),
             Self::Notification(history) => explain::notification(history, context),
             Self::Event(event) => explain::event(event, context),
+            Self::Subscription(facts) => explain::subscription(facts, context),
             Self::UserAgent { stored, message } => explain::user_agent(stored, message.as_deref(), context),
             Self::DeadLetter { letter, acts, about } => {
                 let about = about.as_ref().map(|about| about.story(context));
@@ -120,14 +127,14 @@ fn unknown(id: &str, reseller: Option<&str>) -> Problem {
              for the event still leads to it"
         ),
         None if id.parse::<Uuid>().is_err() => format!(
-            "{id:?} is no identifier: a push, an event, a notification, a dead letter or a user agent has one such as \
+            "{id:?} is no identifier: a push, an event, a notification, a dead letter, a subscription or a user agent has one such as \
              019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d, and a message of Web Push one that the webpush.keys of operator-api read; \
              pushes are also found by their device, with --device of the command line, and an event by its eventId when its \
              reseller is named, with --reseller of the command line or the parameter reseller; `postrider find` finds it \
              whosever it is"
         ),
-        None => "no push, event, notification, dead letter or user agent has this identifier; what is older than the retention is \
-                 forgotten"
+        None => "no push, event, notification, dead letter, subscription or user agent has this identifier; what is older than the \
+                 retention is forgotten"
             .to_owned(),
     };
     Problem::new(ProblemKind::NOT_FOUND, detail)
@@ -151,6 +158,9 @@ async fn find(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Subj
     }
     if found.is_none() {
         found = find_event(store, id).await?;
+    }
+    if found.is_none() {
+        found = find_subscription(store, id).await?;
     }
     if found.is_none() {
         let stored = store.webpush_stored_client(id).await?;
@@ -212,6 +222,19 @@ async fn find_notification(store: &Store, id: Uuid) -> Result<Option<Subject>, s
 async fn find_event(store: &Store, id: Uuid) -> Result<Option<Subject>, store::Error> {
     let event = store.find_event(id).await?;
     Ok(event.map(|event| Subject::Event(Box::new(event))))
+}
+
+async fn find_subscription(store: &Store, id: Uuid) -> Result<Option<Subject>, store::Error> {
+    let Some(view) = store.find_any_subscription(id).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Subject::Subscription(Box::new(SubscriptionFacts {
+        states: store.list_states(id, None, STATES_MAX).await?,
+        waiting: store.waiting_sums(id, WAITING_COUNTED_MAX).await?,
+        counted_up_to: WAITING_COUNTED_MAX,
+        budget: store.budgets_of(&[id]).await?.remove(&id),
+        view,
+    }))))
 }
 
 async fn context(app: &App) -> Result<Context, store::Error> {

@@ -6,6 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
+use domain::reason::NotificationReason;
+use domain::subscription::PausedBy;
 use http_api::{Params, Problem, paging};
 use serde::{Deserialize, Serialize};
 use store::Examined;
@@ -42,8 +44,8 @@ pub(crate) struct NotificationParams {
     pub(crate) status: Option<String>,
     /// Of events of this type.
     pub(crate) event_type: Option<String>,
-    /// Of events whose data has this text as a whole value, at whatever place, such as the name of a domain; the name of a field is found
-    /// as well.
+    /// Of events whose data has this text as a whole value, at whatever place, such as the name of a domain, A to Z in either case; the name of
+    /// a field is found as well.
     #[param(example = "example.org")]
     pub(crate) value: Option<String>,
     /// Of events that were accepted at this time or later.
@@ -86,8 +88,11 @@ pub(crate) struct NotificationDocument {
     /// Why it waits or has ended.
     #[schema(example = "QUOTA")]
     pub(crate) reason: Option<String>,
-    /// Whether its subscription is paused, so that it waits for the end of the pause.
+    /// Whether it waits for the end of a pause.
     pub(crate) paused: bool,
+    /// Whose pause that is: LANE of all notifications, ALL_OF_RESELLER or OPERATOR by an operator, RESELLER by its reseller.
+    #[schema(example = "OPERATOR")]
+    pub(crate) paused_by: Option<&'static str>,
     /// Attempts so far.
     pub(crate) attempts: u32,
     /// When it is due, if it is RETRY; since when it is in line, if it is SCHEDULED.
@@ -106,7 +111,10 @@ pub(crate) struct NotificationDocument {
 }
 
 impl NotificationDocument {
-    fn of(found: NotificationFound) -> Self {
+    /// Of a subscription that is `paused_by` this one, if it is paused.
+    fn of(found: NotificationFound, paused_by: Option<PausedBy>) -> Self {
+        let paused_by = paused_by.filter(|_| !found.status.is_terminal() && !found.claimed);
+        let reason = NotificationReason::told(found.reason, found.status, paused_by.is_some());
         Self {
             id: found.id.uuid(),
             event: found.event,
@@ -116,8 +124,9 @@ impl NotificationDocument {
             subscription_id: found.subscription,
             url: found.url,
             status: found.status.as_str(),
-            reason: found.reason.map(|reason| reason.to_string()),
-            paused: found.paused && !found.status.is_terminal(),
+            reason: reason.map(|reason| reason.to_string()),
+            paused: paused_by.is_some(),
+            paused_by: paused_by.map(PausedBy::as_str),
             attempts: found.attempts,
             next_attempt_at: found.next_attempt_at,
             accepted_at: found.accepted_at,
@@ -154,7 +163,13 @@ pub(crate) async fn list(
         }
     };
     let found = http_api::by(viewer.deadline, ("the notifications", "read"), found).await?;
-    Ok(Json(Part::of(found, NotificationDocument::of)))
+    let subscriptions: Vec<Uuid> = found.items.iter().map(|found| found.subscription).collect();
+    let look = app.store.paused_by(&subscriptions);
+    let paused_by = http_api::by(viewer.deadline, ("the pauses", "read"), look).await?;
+    Ok(Json(Part::of(found, |found| {
+        let paused_by = paused_by.get(&found.subscription).copied();
+        NotificationDocument::of(found, paused_by)
+    })))
 }
 
 /// What the parameters say.

@@ -8,8 +8,10 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::push::{ErrorType, Platform, PushStatus};
+use domain::subscription::PausedBy;
 use http_api::{Params, Problem, paging};
 use serde::{Deserialize, Serialize};
+use store::Lane;
 use store::push::{PushFilter, PushRow};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -75,6 +77,9 @@ pub(crate) struct PushDocument {
     /// Why an operator has moved it by hand: REPLAYED or CANCELLED.
     #[schema(example = "REPLAYED")]
     pub(crate) reason: Option<&'static str>,
+    /// LANE while it waits because an operator has paused the lane.
+    #[schema(example = "LANE")]
+    pub(crate) paused_by: Option<&'static str>,
     /// Attempts so far.
     pub(crate) attempts: u32,
     /// When it is due, if it is SCHEDULED or RETRY.
@@ -105,7 +110,8 @@ pub(crate) struct FailureDocument {
 }
 
 impl PushDocument {
-    fn of(push: PushRow) -> Self {
+    fn of(push: PushRow, lane_is_paused: bool) -> Self {
+        let waits = !push.status.is_terminal() && !push.claimed;
         let (code, error) = (push.error_code, push.error);
         Self {
             id: push.id.uuid(),
@@ -115,6 +121,7 @@ impl PushDocument {
             prototype: push.message_prototype_key,
             cron_expression: push.cron_expression,
             reason: push.reason.map(|reason| reason.as_str()),
+            paused_by: (lane_is_paused && waits).then_some(PausedBy::Lane.as_str()),
             attempts: push.attempts,
             next_attempt_at: push.next_attempt_at,
             created_at: push.created_at,
@@ -150,7 +157,10 @@ pub(crate) async fn list(
     let filter = filter(&params)?;
     let listing = app.store.list_pushes(&filter, after, limit);
     let found = http_api::by(viewer.deadline, ("the pushes", "read"), listing).await?;
-    Ok(Json(Part::of(found.ok_or_else(not_indexed)?, PushDocument::of)))
+    let look = app.store.lane_is_paused(Lane::Push);
+    let is_paused = http_api::by(viewer.deadline, ("the pause", "read"), look).await?;
+    let found = found.ok_or_else(not_indexed)?;
+    Ok(Json(Part::of(found, |push| PushDocument::of(push, is_paused))))
 }
 
 /// What the parameters say.

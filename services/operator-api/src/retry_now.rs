@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::Path;
+use domain::lifecycle::{Attempts, LaneRules};
 use http_api::{Id, Payload, Problem, ProblemKind};
 use serde::Serialize;
 use store::webhook::NotificationsOf;
@@ -40,6 +41,9 @@ pub(crate) struct RetriesNowDocument {
     /// What keeps them from being sent all the same: pauses, in words.
     #[schema(example = json!([]))]
     pub(crate) still_paused: Vec<String>,
+    /// Of one push or notification, whether the attempt that is due now is its last: unless it succeeds, no other follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last_attempt: Option<bool>,
 }
 
 type Answer = Result<Json<RetriesNowDocument>, Problem>;
@@ -64,8 +68,13 @@ pub(crate) async fn push(operator: Operator, Id(id): Id, Payload(body): Note) ->
         .store
         .retry_push_now(id.into(), operator.act(body.optional()?));
     let came = http_api::by(operator.deadline, ("the retry", "made due"), hastening).await?;
-    is_due("push", came)?;
-    answer(&operator, ONE, Some(&Pausable::Lane(Lane::Push))).await
+    let attempts = is_due("push", came)?;
+    let rules = LaneRules::pushes(operator.app.config.push.retry.max_attempts);
+    let answer = answer(&operator, ONE, Some(&Pausable::Lane(Lane::Push))).await?;
+    Ok(Json(RetriesNowDocument {
+        last_attempt: Some(rules.next_is_last(attempts)),
+        ..answer
+    }))
 }
 
 /// Makes the next attempt of a notification in RETRY at once.
@@ -82,11 +91,19 @@ pub(crate) async fn notification(operator: Operator, Id(id): Id, Payload(body): 
     let store = &operator.app.store;
     let hastening = store.retry_notification_now(id.into(), operator.act(body.optional()?));
     let came = http_api::by(operator.deadline, ("the retry", "made due"), hastening).await?;
-    is_due("notification", came)?;
+    let attempts = is_due("notification", came)?;
     let finding = store.notification_timeline(id);
     let found = http_api::by(operator.deadline, ("the notification", "read"), finding).await?;
-    let of = found.map(|it| Pausable::Subscription(it.subscription.id));
-    answer(&operator, ONE, of.as_ref()).await
+    let Some(recipient) = found.map(|it| it.subscription) else {
+        return Ok(Json(answer(&operator, ONE, None).await?));
+    };
+    let retries = operator.app.config.reseller.retry.max_retries;
+    let rules = LaneRules::notifications(recipient.retry_plan.retries(retries));
+    let answer = answer(&operator, ONE, Some(&Pausable::Subscription(recipient.id))).await?;
+    Ok(Json(RetriesNowDocument {
+        last_attempt: Some(rules.next_is_last(attempts)),
+        ..answer
+    }))
 }
 
 /// Makes the next attempts at once of all notifications of a subscription that are in RETRY, at most 1,000 of them.
@@ -110,7 +127,9 @@ pub(crate) async fn subscription(operator: Operator, Id(id): Id, Payload(body): 
     let of = NotificationsOf::Subscription(id);
     let hastening = store.retry_notifications_now(&of, operator.act(body.optional()?));
     let came = http_api::by(operator.deadline, ("the retries", "made due"), hastening).await?;
-    answer(&operator, came, Some(&Pausable::Subscription(id))).await
+    Ok(Json(
+        answer(&operator, came, Some(&Pausable::Subscription(id))).await?,
+    ))
 }
 
 /// Makes the next attempts at once of everything in RETRY of a lane, at most 1,000 of them, those that are due first before others.
@@ -129,12 +148,13 @@ pub(crate) async fn lane(operator: Operator, Path(lane): Path<String>, Payload(b
         .store
         .retry_lane_now(lane, operator.act(body.optional()?));
     let came = http_api::by(operator.deadline, ("the retries", "made due"), hastening).await?;
-    answer(&operator, came, Some(&Pausable::Lane(lane))).await
+    Ok(Json(answer(&operator, came, Some(&Pausable::Lane(lane))).await?))
 }
 
-fn is_due(kind: &str, came: RetryNow<impl fmt::Display>) -> Result<(), Problem> {
+/// The attempts of what is due now.
+fn is_due(kind: &str, came: RetryNow<impl fmt::Display>) -> Result<Attempts, Problem> {
     let (problem, detail) = match came {
-        RetryNow::Done => return Ok(()),
+        RetryNow::Done(attempts) => return Ok(attempts),
         RetryNow::Due => (
             ProblemKind::CONFLICT,
             format!("the {kind} is due already, so that it is sent in its turn"),
@@ -148,15 +168,20 @@ fn is_due(kind: &str, came: RetryNow<impl fmt::Display>) -> Result<(), Problem> 
     Err(Problem::new(problem, detail))
 }
 
-async fn answer(operator: &Operator, came: RetriesNow, of: Option<&Pausable>) -> Answer {
+async fn answer(
+    operator: &Operator,
+    came: RetriesNow,
+    of: Option<&Pausable>,
+) -> Result<RetriesNowDocument, Problem> {
     let (read, store) = (("the pauses", "read"), &operator.app.store);
     let still_paused = match of {
         Some(of) => http_api::by(operator.deadline, read, store.pauses_of(of)).await?,
         None => Vec::new(),
     };
-    Ok(Json(RetriesNowDocument {
+    Ok(RetriesNowDocument {
         retries: came.hastened,
         more: came.more,
         still_paused,
-    }))
+        last_attempt: None,
+    })
 }

@@ -12,7 +12,7 @@ use explain::words::of;
 use http_api::{Params, Problem};
 use serde::{Deserialize, Serialize};
 use store::push::{PushFilter, PushRow};
-use store::webhook::{EventFound, EventSearch, SubscriptionFilter, SubscriptionView};
+use store::webhook::{EventFound, EventSearch, SubscriptionFilter};
 use store::{DeadLetterJob, Error};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -100,16 +100,6 @@ impl FoundDocument {
             id: story.id.to_string(),
             state: Some(story.state),
             headline: story.headline,
-        }
-    }
-
-    fn subscription(view: &SubscriptionView) -> Self {
-        let failing = view.failing_since.map(|_| ", which fails").unwrap_or_default();
-        Self {
-            kind: "subscription",
-            id: view.id.to_string(),
-            state: Some(view.state.to_string()),
-            headline: format!("Sends to {}{failing}, for {}.", view.url, view.reseller),
         }
     }
 
@@ -300,9 +290,6 @@ async fn by_value(
 async fn by_id(app: &App, id: Uuid) -> Result<Option<FoundDocument>, Error> {
     if let Some((_, story)) = Box::pin(story(app, &id.to_string(), None)).await? {
         return Ok(Some(FoundDocument::told(story)));
-    }
-    if let Some(view) = app.store.find_any_subscription(id).await? {
-        return Ok(Some(FoundDocument::subscription(&view)));
     }
     let job = app.store.find_dead_letter_job(id).await?;
     Ok(job.as_ref().map(FoundDocument::job))

@@ -128,7 +128,7 @@ impl FilterArgs {
 }
 
 /// Whether a target says more than scheme, host and port.
-fn has_path(target: &str) -> bool {
+pub(super) fn has_path(target: &str) -> bool {
     let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
     // In mails an endpoint stands without its scheme.
     rest.contains(['/', '?']) && !rest.contains(' ')

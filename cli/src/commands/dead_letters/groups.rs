@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::filter::FilterArgs;
+use super::nothing;
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
 
@@ -89,7 +90,8 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
     let groups: Groups = serde_json::from_value(document)?;
     if groups.items.is_empty() {
         filter.note_reseller(&api).await?;
-        output::note("no dead letter matches");
+        let hint = nothing::hint(&api, &filter).await?;
+        output::note(format_args!("no dead letter matches{hint}"));
         return form.table(&table_of(&[], false));
     }
     form.table(&table_of(&groups.items, form == Form::Table))?;

@@ -55,6 +55,8 @@ struct DeadLetter {
     push_id: Option<String>,
     #[serde(default)]
     notification_id: Option<String>,
+    #[serde(default)]
+    outcome: Option<String>,
 }
 
 /// Lists dead letters.
@@ -95,14 +97,15 @@ pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
 fn table_of(letters: &[DeadLetter]) -> Table {
     let mut table = output::table([
         Column::whole("id"),
-        Column::whole("written").spare(2),
-        Column::whole("reason").spare(1),
+        Column::whole("written").spare(3),
+        Column::whole("reason").spare(2),
+        Column::whole("outcome").spare(1),
         Column::whole("fingerprint"),
-        Column::whole("target").spare(3),
-        Column::prose("detail").spare(4),
-        Column::whole("reseller").spare(5),
-        Column::whole("push or notification").spare(6),
-        Column::whole("subscription").spare(7),
+        Column::whole("target").spare(4),
+        Column::prose("detail").spare(5),
+        Column::whole("reseller").spare(6),
+        Column::whole("push or notification").spare(7),
+        Column::whole("subscription").spare(8),
     ]);
     for letter in letters {
         let reason = match letter.state.as_str() {
@@ -113,6 +116,7 @@ fn table_of(letters: &[DeadLetter]) -> Table {
             letter.id.clone(),
             super::seconds(&letter.created_at),
             reason,
+            output::harmless(letter.outcome.as_deref().unwrap_or_default()),
             output::harmless(&letter.fingerprint),
             output::harmless(&letter.target),
             super::shortened(&letter.detail, DETAIL_MAX),
@@ -145,6 +149,7 @@ mod tests {
             subscription_id: Some("019ab2f0-5b1c-7c3e-9d41-6f1f2a3b4c60".to_owned()),
             push_id: None,
             notification_id: Some("019ab2f0-5b1c-7c3e-9d41-6f1f2a3b4c61".to_owned()),
+            outcome: None,
         }
     }
 
@@ -157,6 +162,13 @@ mod tests {
             "Will not be sent: attempt 1 failed with 400.",
         );
         discarded.state = "DISCARDED".to_owned();
+        let mut replayed = dead_letter(
+            "019ab2f0-5b1c-7c3e-9d41-6f1f2a3b4c5f",
+            "swrve/503/busy",
+            "Hello IOS",
+            "Given up: attempt 5 failed with 503.",
+        );
+        (replayed.state, replayed.outcome) = ("REPLAYED".to_owned(), Some("FAILED_AGAIN".to_owned()));
         let letters = [
             dead_letter(
                 "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d",
@@ -165,6 +177,7 @@ mod tests {
                 "attempt 5 was answered with 503 Service Unavailable by hooks.reseller.example",
             ),
             discarded,
+            replayed,
         ];
         insta::assert_snapshot!(output::at_widths(&table_of(&letters)));
     }

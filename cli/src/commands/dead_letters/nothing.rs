@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::filter::FilterArgs;
+use super::filter::{FilterArgs, has_path};
 use crate::api::Api;
 use crate::output;
 use crate::shown::items;
@@ -10,6 +10,10 @@ use domain::nearest;
 
 /// How many groups are looked at for targets.
 const GROUPS: &str = "200";
+
+/// What can be given as a target.
+const MEANING: &str =
+    "a target is a code of Swrve, or the scheme, host and port of an endpoint without a path";
 
 /// What may have been meant, to be added to a sentence; nothing when no target was given.
 pub(super) async fn hint(api: &Api, filter: &FilterArgs) -> anyhow::Result<String> {
@@ -27,11 +31,20 @@ fn about<'a>(target: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut known: Vec<&str> = known.filter(|known| !known.is_empty()).collect();
     known.sort_unstable();
     known.dedup();
+    // There are dead letters of it, which something else of the filter leaves out.
+    if known.contains(&target) {
+        return String::new();
+    }
     // A target is scheme, host and port alone; of an endpoint people know its URL, or its host.
     let host = |known: &str| {
         known
             .split_once("://")
             .map_or(String::new(), |(_, host)| host.to_owned())
+    };
+    let looked_for = if has_path(target) {
+        format!("; no subscription has the endpoint {target}")
+    } else {
+        String::new()
     };
     let is_part = |known: &&&str| {
         let begins = |known: &str| !known.is_empty() && target.starts_with(known);
@@ -39,19 +52,21 @@ fn about<'a>(target: &str, known: impl Iterator<Item = &'a str>) -> String {
     };
     if let Some(same) = known.iter().find(is_part) {
         return format!(
-            "; a target is scheme, host and port, such as {same}, or a code of Swrve; --subscription names one endpoint of several \
-             on a host"
+            "{looked_for}; {MEANING}, such as {same}; --subscription names one endpoint of several on a host"
         );
     }
     // Another port or address is another endpoint, however near it looks.
     let letters = |text: &str| text.chars().filter(|it| !it.is_ascii_digit()).collect::<String>();
     known.retain(|known| letters(known) != letters(target));
-    nearest::question(target, known)
+    match nearest::question(target, known) {
+        nothing if nothing.is_empty() => format!("{looked_for}; {MEANING}"),
+        question => format!("{looked_for}{question}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::about;
+    use super::{MEANING, about};
 
     const KNOWN: [&str; 3] = ["https://hooks.acme.example", "401", ""];
 
@@ -64,7 +79,7 @@ mod tests {
             "hooks.acme.example",
         ] {
             assert!(
-                said(target).contains("such as https://hooks.acme.example,"),
+                said(target).contains("such as https://hooks.acme.example;"),
                 "{target}"
             );
         }
@@ -72,8 +87,22 @@ mod tests {
             said("https://hooks.acme.exampel"),
             "; did you mean https://hooks.acme.example?"
         );
-        assert_eq!(said("https://elsewhere.test:9999"), "");
+        assert_eq!(
+            said("https://hooks.acme.example"),
+            "",
+            "left out by something else"
+        );
+        let meaning = format!("; {MEANING}");
+        assert_eq!(said("https://elsewhere.test:9999"), meaning);
         let known = ["http://127.0.0.1:18333"].into_iter();
-        assert_eq!(about("http://127.0.0.1:29802", known), "", "another endpoint");
+        assert_eq!(
+            about("http://127.0.0.1:29802", known),
+            meaning,
+            "another endpoint"
+        );
+        assert_eq!(
+            said("https://elsewhere.test/hook"),
+            format!("; no subscription has the endpoint https://elsewhere.test/hook; {MEANING}")
+        );
     }
 }

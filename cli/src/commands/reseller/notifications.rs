@@ -265,7 +265,7 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
         ));
     }
     let nothing = if by_value {
-        "no notification of an event with this value; it has to be a whole value in the same case, such as example.org, and an event that \
+        "no notification of an event with this value; it has to be a whole value, such as example.org, and an event that \
          matched no subscription became none"
     } else if of_an_event {
         "no notification of such an event; an event that matched no subscription became none, and what is forgotten is not found"

@@ -184,6 +184,11 @@ proptest! {
                 }
                 state = next;
                 prop_assert!(attempts.counted() <= rules.max_attempts);
+                if state == State::Retry {
+                    let next = Attempts { total: attempts.total + 1, ..attempts };
+                    let failed = transition(State::Sending, Event::FailRetryable, next, &rules);
+                    prop_assert_eq!(failed == Ok(State::GivenUp), rules.next_is_last(attempts));
+                }
             }
         }
     }

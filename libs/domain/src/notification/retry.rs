@@ -52,6 +52,16 @@ pub enum RetryPlan {
 
 named!(RetryPlan, "retry plan");
 
+impl RetryPlan {
+    /// Attempts after the first one, of which `configured` are those of the short plan.
+    pub fn retries(self, configured: u32) -> u32 {
+        match self {
+            Self::Short => configured,
+            Self::Day => RetryPolicy::DAY_RETRIES,
+        }
+    }
+}
+
 /// What a receiver said about when to come again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAfter {

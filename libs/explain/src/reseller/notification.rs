@@ -1,7 +1,7 @@
 //! The story of a notification for its reseller. Pure.
 
 use chrono::{DateTime, Utc};
-use domain::notification::{NotificationId, NotificationStatus, RetryPlan, RetryPolicy};
+use domain::notification::{NotificationId, NotificationStatus};
 use domain::push::AttemptStatus;
 use domain::reason::NotificationReason;
 use domain::subscription::{PausedBy, SubscriptionState};
@@ -313,10 +313,10 @@ impl Told<'_> {
             return (headline, next);
         }
         let retry = it.attempts - it.resent_after.min(it.attempts);
-        let retries = match it.subscription.retry_plan {
-            RetryPlan::Short => self.teller.rules.delivery_retries,
-            RetryPlan::Day => RetryPolicy::DAY_RETRIES,
-        };
+        let retries = it
+            .subscription
+            .retry_plan
+            .retries(self.teller.rules.delivery_retries);
         let retries = retries.max(retry);
         let begin = due.map_or(format!("Retry {retry} of {retries} is due"), |at| {
             format!("Retry {retry} of {retries} is at {}", when(at, self.teller.now))

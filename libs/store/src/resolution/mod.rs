@@ -20,7 +20,7 @@ pub use apply::Skipped;
 pub use careful::{CANARY_WAIT, JobCare};
 pub use create::{JobCreated, NewDeadLetterJob};
 pub use job::{DeadLetterJob, JobCommanded};
-pub use outcome::{Fates, JobOutcome, KindOutcome};
+pub use outcome::{Fate, Fates, JobOutcome, KindOutcome};
 pub use recovery::{RecoveryTerms, SettledRecovery};
 pub(crate) use resolve::resolve;
 pub use selection::{DeadLetterKind, DeadLetterSelection, Preview};

@@ -1,14 +1,37 @@
 //! What became of the pushes and notifications that a job has made due again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use domain::named;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::indexes::LateIndex;
-use crate::{DeadLetterLane, Error, Store, stored};
+use crate::read::{Count, Name};
+use crate::{DeadLetterLane, Error, Store};
 
-/// Most dead letters of a job that are looked at. Of more, those with the least identifiers are: a sample, since identifiers are random.
+/// Most dead letters of jobs that are looked at, the same number of each. Of more, those with the least identifiers are: a sample, since
+/// identifiers are random.
 const EXAMINED_MAX: i64 = 20_000;
+
+/// Where a push or a notification stands that was made due again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr, strum::VariantArray)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+pub enum Fate {
+    /// Delivered.
+    Delivered,
+    /// Not ended yet.
+    Waiting,
+    /// Failed or given up again.
+    FailedAgain,
+    /// Cancelled since.
+    Cancelled,
+    /// Not stored any more.
+    Gone,
+}
+
+named!(Fate, "outcome of a replay");
 
 /// How many pushes and notifications stand where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,13 +73,13 @@ pub struct JobOutcome {
 }
 
 impl Fates {
-    fn count(&mut self, fate: &str, number: u64) {
+    fn count(&mut self, fate: Fate, number: u64) {
         let place = match fate {
-            "SENT" => &mut self.delivered,
-            "CANCELLED" => &mut self.cancelled,
-            "FAILED" | "GIVEN_UP" => &mut self.failed,
-            "GONE" => &mut self.gone,
-            _ => &mut self.waiting,
+            Fate::Delivered => &mut self.delivered,
+            Fate::Waiting => &mut self.waiting,
+            Fate::FailedAgain => &mut self.failed,
+            Fate::Cancelled => &mut self.cancelled,
+            Fate::Gone => &mut self.gone,
         };
         *place += number;
     }
@@ -78,45 +101,29 @@ impl JobOutcome {
 impl Store {
     /// Where that stands now what the job `id` has made due again. `None` while the index that finds it is still being made.
     pub async fn dead_letter_job_outcome(&self, id: Uuid) -> Result<Option<JobOutcome>, Error> {
+        let outcomes = self.dead_letter_job_outcomes(&[id]).await?;
+        Ok(outcomes.map(|mut outcomes| outcomes.remove(&id).unwrap_or_default()))
+    }
+
+    /// The same of several jobs, by job. Together they are looked at as deep as one alone.
+    pub async fn dead_letter_job_outcomes(
+        &self,
+        jobs: &[Uuid],
+    ) -> Result<Option<HashMap<Uuid, JobOutcome>>, Error> {
         if !self.has_index(LateIndex::DeadLettersByJob).await? {
             return Ok(None);
         }
+        let each = EXAMINED_MAX / i64::try_from(jobs.len().max(1)).unwrap_or(EXAMINED_MAX);
         // Several dead letters may be about one push; the index gives those of the job, and the keys lead to the rest.
-        let rows = sqlx::query!(
-            r#"
-            WITH letters AS (
-                SELECT lane, fingerprint, push_id, notification_id FROM dead_letters
-                WHERE job_id = $1 AND state = 'REPLAYED' ORDER BY id LIMIT $2),
-            subjects AS (
-                SELECT coalesce(push_id, notification_id) AS subject, min(lane) AS lane, min(fingerprint) AS fingerprint,
-                       count(*) AS letters
-                FROM letters GROUP BY 1),
-            fates AS (
-                SELECT s.*, coalesce(
-                    (SELECT CASE WHEN p.status = 'GIVEN_UP' AND p.reason = 'CANCELLED' THEN 'CANCELLED' ELSE p.status END
-                     FROM push_notifications p WHERE p.id = s.subject),
-                    (SELECT CASE WHEN n.status = 'GIVEN_UP' AND n.reason = 'CANCELLED' THEN 'CANCELLED' ELSE n.status END
-                     FROM notifications n WHERE n.id = s.subject), 'GONE') AS fate
-                FROM subjects s),
-            ends AS (
-                SELECT f.*, CASE WHEN f.fate IN ('FAILED', 'GIVEN_UP') THEN coalesce(
-                    (SELECT d.fingerprint FROM dead_letters d WHERE d.push_id = f.subject AND d.state = 'OPEN' LIMIT 1),
-                    (SELECT d.fingerprint FROM dead_letters d WHERE d.notification_id = f.subject AND d.state = 'OPEN' LIMIT 1)
-                ) END AS failure
-                FROM fates f)
-            SELECT lane AS "lane!", fingerprint AS "fingerprint!", fate AS "fate!", failure, count(*) AS "count!",
-                   sum(letters)::bigint AS "letters!"
-            FROM ends GROUP BY lane, fingerprint, fate, failure ORDER BY lane, fingerprint
-            "#,
-            id,
-            EXAMINED_MAX + 1,
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        let mut outcome = JobOutcome::default();
+        let rows = sqlx::query_file!("queries/dead_letters/job_outcomes.sql", jobs, each + 1)
+            .fetch_all(&self.pool)
+            .await?;
+        let mut outcomes: HashMap<Uuid, JobOutcome> =
+            jobs.iter().map(|job| (*job, JobOutcome::default())).collect();
         for row in rows {
-            let lane = stored("lane", &row.lane)?;
-            outcome.examined += row.letters.unsigned_abs();
+            let outcome = outcomes.entry(row.job).or_default();
+            let lane = DeadLetterLane::from(row.lane);
+            outcome.examined += u64::from(row.letters);
             let is_same = |kind: &KindOutcome| kind.lane == lane && kind.fingerprint == row.fingerprint;
             if !outcome.kinds.last().is_some_and(is_same) {
                 outcome.kinds.push(KindOutcome {
@@ -129,12 +136,15 @@ impl Store {
             let Some(kind) = outcome.kinds.last_mut() else {
                 continue;
             };
-            kind.fates.count(&row.fate, row.count.unsigned_abs());
+            let count = u64::from(row.count);
+            kind.fates.count(row.fate.into(), count);
             if let Some(failure) = row.failure {
-                *kind.failures.entry(failure).or_default() += row.count.unsigned_abs();
+                *kind.failures.entry(failure).or_default() += count;
             }
         }
-        outcome.is_whole = outcome.examined <= EXAMINED_MAX.unsigned_abs();
-        Ok(Some(outcome))
+        for outcome in outcomes.values_mut() {
+            outcome.is_whole = outcome.examined <= each.unsigned_abs();
+        }
+        Ok(Some(outcomes))
     }
 }

@@ -25,7 +25,7 @@ pub struct EventSearch {
     pub reseller: Option<String>,
     /// Of this type.
     pub event_type: Option<String>,
-    /// Whose data has this text as a whole value or as the name of a field, or whose caller called it so.
+    /// Whose data has this text as a whole value or as the name of a field, or whose caller called it so, A to Z in either case.
     pub value: Option<String>,
     /// Only those that matched no subscription when they were accepted.
     pub unmatched: bool,
@@ -74,7 +74,7 @@ macro_rules! look {
             "SELECT l.id AS \"id!\", l.created_at AS \"at!\",
                     (($1::text IS NULL OR l.type = $1) AND (NOT $2::boolean OR l.missed)
                      AND CASE WHEN $3::text[] IS NULL THEN true
-                         ELSE EXISTS (SELECT FROM UNNEST($3) AS v(spelling) WHERE strpos(l.body, v.spelling) > 0) END
+                         ELSE EXISTS (SELECT FROM UNNEST($3) AS v(spelling) WHERE strpos(lower(l.body COLLATE \"C\"), v.spelling) > 0) END
                     ) IS TRUE AS \"matches!\"
              FROM (SELECT e.id, e.created_at, e.type, e.missed IS NOT NULL AS missed, e.body FROM events e
                    WHERE " + $lead + " ORDER BY e.id DESC LIMIT $4) AS l

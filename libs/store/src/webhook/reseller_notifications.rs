@@ -37,7 +37,7 @@ pub struct NotificationsAsked {
     pub code: Option<u16>,
     /// The kinds of failure of the last attempt.
     pub errors: Vec<&'static str>,
-    /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain.
+    /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain, A to Z in either case.
     pub value: Option<String>,
     /// Of events from here on.
     pub since: DateTime<Utc>,
@@ -93,7 +93,7 @@ macro_rules! look {
                                AND (cardinality($7) = 0 OR a.error_type = ANY ($7))) END
                      AND CASE WHEN $9::text[] IS NULL THEN true
                          ELSE EXISTS (SELECT FROM events e CROSS JOIN UNNEST($9) AS v(spelling)
-                                      WHERE e.id = l.event AND strpos(e.body, v.spelling) > 0) END
+                                      WHERE e.id = l.event AND strpos(lower(e.body COLLATE \"C\"), v.spelling) > 0) END
                     ) IS TRUE AS \"matches!\"
              FROM (SELECT n.* FROM UNNEST($1::uuid[]) AS s(subscription) CROSS JOIN LATERAL (
                        SELECT n.id, n.event, n.status, n.event_type, n.created_at FROM notifications n

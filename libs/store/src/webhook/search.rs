@@ -39,7 +39,7 @@ pub struct NotificationSearch {
     pub status: Option<NotificationStatus>,
     /// Of this event type.
     pub event_type: Option<String>,
-    /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain.
+    /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain, A to Z in either case.
     pub value: Option<String>,
     /// Of events from here on.
     pub since: Option<DateTime<Utc>>,
@@ -68,8 +68,8 @@ pub struct NotificationFound {
     pub status: NotificationStatus,
     /// Why it waits or has ended.
     pub reason: Option<NotificationReason>,
-    /// Whether its subscription is paused.
-    pub paused: bool,
+    /// Whether an engine has claimed it.
+    pub claimed: bool,
     /// Attempts so far.
     pub attempts: u32,
     /// When it is due, for `RETRY`, or since when it is in line, for `SCHEDULED`.
@@ -147,7 +147,7 @@ macro_rules! look {
                      AND ($4::uuid IS NULL OR l.id >= $4) AND ($5::uuid IS NULL OR l.id < $5)
                      AND CASE WHEN $6::text[] IS NULL THEN true
                          ELSE EXISTS (SELECT FROM events e CROSS JOIN UNNEST($6) AS v(spelling)
-                                      WHERE e.id = l.event AND strpos(e.body, v.spelling) > 0) END
+                                      WHERE e.id = l.event AND strpos(lower(e.body COLLATE \"C\"), v.spelling) > 0) END
                     ) IS TRUE AS \"matches!\"
              FROM (" + $($source +)* ") AS l ORDER BY " + $order,
             $of,
@@ -195,25 +195,20 @@ macro_rules! look_at_all {
     };
 }
 
-/// The ways in which JSON writes a text: as it is, and in ASCII, with digits of both cases. What PostgreSQL cannot hold as JSON, such as
-/// U+0000, is escaped in each.
+/// The ways in which JSON writes a text, each with A to Z in lower case, as what it is compared with is: names of domains have no case. As it
+/// is, and in ASCII; what PostgreSQL cannot hold as JSON, such as U+0000, is escaped in both.
 pub(super) fn spellings(value: &str) -> Vec<String> {
-    let plain = serde_json::Value::from(value).to_string();
-    let escaped = |unit: fn(u16) -> String| -> String {
-        let write = |letter: char| {
-            let mut units = [0; 2];
-            match letter {
-                ascii if ascii.is_ascii() => ascii.to_string(),
-                other => other.encode_utf16(&mut units).iter().copied().map(unit).collect(),
-            }
-        };
-        plain.chars().map(write).collect()
+    let plain = serde_json::Value::from(value.to_ascii_lowercase()).to_string();
+    let escape = |unit: &u16| format!("\\u{unit:04x}");
+    let write = |letter: char| -> String {
+        let mut units = [0; 2];
+        match letter {
+            ascii if ascii.is_ascii() => ascii.to_string(),
+            other => other.encode_utf16(&mut units).iter().map(escape).collect(),
+        }
     };
-    let mut all = vec![
-        escaped(|unit| format!("\\u{unit:04x}")),
-        escaped(|unit| format!("\\u{unit:04X}")),
-        plain.clone(),
-    ];
+    let escaped: String = plain.chars().map(write).collect();
+    let mut all = vec![escaped, plain];
     all.dedup();
     all
 }
@@ -370,7 +365,7 @@ impl Store {
             r#"
             SELECT n.id, n.event, e.event_id AS "event_id?", n.event_type, n.reseller_id AS reseller,
                    n.subscription_id AS subscription, s.url, n.status AS "status: Name<_>",
-                   n.reason AS "reason!: Nullable<Name<_>>", s.suspended AS "paused!", n.attempts AS "attempts: Count",
+                   n.reason AS "reason!: Nullable<Name<_>>", n.lease_token IS NOT NULL AS "claimed!", n.attempts AS "attempts: Count",
                    n.next_attempt_at, coalesce(e.created_at, n.created_at) AS "accepted_at!", n.updated_at, n.finished_at,
                    a.response_status AS "response_status!: Nullable<Count>", a.error AS "error?"
             FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place)

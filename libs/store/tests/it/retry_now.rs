@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
+use domain::lifecycle::Attempts;
 use domain::notification::{NotificationState, NotificationStatus};
 use domain::push::{PushState, PushStatus};
 use domain::subscription::SubscriptionState;
@@ -34,6 +35,10 @@ async fn audited(pool: &PgPool) -> Vec<(String, String)> {
         .unwrap()
 }
 
+fn tried<S>(total: u32, before_resend: u32) -> RetryNow<S> {
+    RetryNow::Done(Attempts { total, before_resend })
+}
+
 #[testkit::database_test]
 async fn one_that_waits_for_its_retry_is_due_at_once_and_keeps_its_attempts(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
@@ -43,10 +48,15 @@ async fn one_that_waits_for_its_retry_is_due_at_once_and_keeps_its_attempts(pool
     let push = push.attempts(3).make(&pool).await.id;
     let notification = NotificationRow::in_state(NotificationState::Retry, subscription).due_in(hour);
     let notification = notification.attempts(2).make(&pool).await.id;
-    for came in [RetryNow::Done, RetryNow::Due] {
+    for came in [tried(3, 0), RetryNow::Due] {
         assert_eq!(store.retry_push_now(push, act(now)).await.unwrap(), came);
     }
-    for came in [RetryNow::Done, RetryNow::Due] {
+    sqlx::query("UPDATE notifications SET resent_after = 1, resent_at = now() WHERE id = $1")
+        .bind(notification.uuid())
+        .execute(&pool)
+        .await
+        .unwrap();
+    for came in [tried(2, 1), RetryNow::Due] {
         let again = store.retry_notification_now(notification, act(now)).await;
         assert_eq!(again.unwrap(), came);
     }

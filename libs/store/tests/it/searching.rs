@@ -308,7 +308,7 @@ async fn what_a_reseller_got_is_found_over_all_its_subscriptions(pool: PgPool) {
 
     sqlx::query("UPDATE events SET body = $2 WHERE id = $1")
         .bind(wanted[3].event)
-        .bind(r#"{"data":{"domain":{"name":"found.example","note":"\u0000"}}}"#)
+        .bind(r#"{"data":{"domain":{"name":"found.example","note":"\u0000","alias":"B\u00FCcher.Example"}}}"#)
         .execute(&pool)
         .await
         .unwrap();
@@ -320,6 +320,13 @@ async fn what_a_reseller_got_is_found_over_all_its_subscriptions(pool: PgPool) {
         all_notifications(&store, &named("found.example"), 50).await,
         [ids[3]]
     );
+    for in_another_case in ["Found.EXAMPLE", "b\u{fc}cher.example"] {
+        assert_eq!(
+            all_notifications(&store, &named(in_another_case), 50).await,
+            [ids[3]],
+            "{in_another_case}"
+        );
+    }
     assert_eq!(
         all_notifications(&store, &named("found.exampl"), 50).await,
         [] as [Uuid; 0],

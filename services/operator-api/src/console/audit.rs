@@ -229,6 +229,7 @@ async fn export(
                 action: asked.action,
                 without: asked.without,
                 subject: asked.subject,
+                reseller: asked.reseller,
                 since: asked.since,
                 until: asked.until,
                 limit: Some(export::PART),
@@ -260,6 +261,7 @@ struct Exported {
     action: Option<String>,
     without: Option<String>,
     subject: Option<String>,
+    reseller: Option<String>,
     since: Option<String>,
     until: Option<String>,
 }

@@ -11,6 +11,8 @@ use store::{DeadLetterJob, DeadLetterSelection};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::outcome::OutcomeDocument;
+
 /// A job about dead letters.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -78,6 +80,9 @@ pub(crate) struct JobDocument {
     pub(crate) canary_until: Option<DateTime<Utc>>,
     /// When it will have been through at its rate, while it runs.
     pub(crate) eta: Option<DateTime<Utc>>,
+    /// In a list, what became of what a replay has made due again, of a sample if that is much; null elsewhere, and while the index that finds it
+    /// is still being made.
+    pub(crate) outcome: Option<OutcomeDocument>,
 }
 
 impl JobDocument {
@@ -116,6 +121,7 @@ impl JobDocument {
             canary_until: (job.paused_because == Some(JobPause::Canary))
                 .then(|| job.updated_at + store::CANARY_WAIT),
             eta: eta.filter(|_| job.status == JobStatus::Running),
+            outcome: None,
         }
     }
 }

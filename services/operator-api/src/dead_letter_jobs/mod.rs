@@ -12,7 +12,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use domain::dead_letter_job::{JobCommand, JobStatus};
+use domain::dead_letter_job::{JobAction, JobCommand, JobStatus};
 use http_api::paging::{self, List};
 use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use serde::Deserialize;
@@ -83,12 +83,20 @@ pub(crate) async fn list(
         .map_err(|_| Problem::query("status", "must be RUNNING, PAUSED, COMPLETED or CANCELLED"))?;
     let listing = app.store.list_dead_letter_jobs(status, before, limit + 1);
     let jobs = http_api::by(viewer.deadline, ("the jobs", "read"), listing).await?;
+    let replays = jobs.iter().filter(|job| job.action == JobAction::Replay);
+    let replays: Vec<Uuid> = replays.map(|job| job.id).collect();
+    let looking = app.store.dead_letter_job_outcomes(&replays);
+    let outcomes = http_api::by(viewer.deadline, ("the outcomes", "read"), looking).await?;
+    let outcomes = outcomes.unwrap_or_default();
     let now = app.now();
     Ok(Json(List::by_id(
         jobs,
         limit,
         |job| job.id,
-        |job| JobDocument::of(job, now),
+        |job| JobDocument {
+            outcome: outcomes.get(&job.id).cloned().map(OutcomeDocument::from),
+            ..JobDocument::of(job, now)
+        },
     )))
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct OutcomeDocument {
     /// Where they stand.
     #[serde(flatten)]
     pub(crate) total: FatesDocument,
-    /// How many of the job's dead letters were looked at: all, or a sample of 20,000.
+    /// How many of the job's dead letters were looked at: all, or a sample of 20,000, in a list of 20,000 of all its jobs.
     pub(crate) examined: u64,
     /// Whether these were all.
     pub(crate) whole: bool,

@@ -9,9 +9,10 @@ use crate::rig::Rig;
 
 #[testkit::test]
 async fn a_list_is_written_to_a_file_as_it_is_filtered(rig: &Rig) {
-    for _ in 0..3 {
+    for _ in 0..2 {
         PushRow::in_state(PushState::Failed).make(&rig.it.pool).await;
     }
+    let failed = PushRow::in_state(PushState::Failed).make(&rig.it.pool).await;
     let push = PushRow::in_state(PushState::Scheduled).make(&rig.it.pool).await;
     sqlx::query("UPDATE dead_letters SET detail = $1 WHERE id = (SELECT id FROM dead_letters LIMIT 1)")
         .bind(format!("=1+1,{HOSTILE}"))
@@ -29,6 +30,10 @@ async fn a_list_is_written_to_a_file_as_it_is_filtered(rig: &Rig) {
     assert!(file.header("content-disposition").contains("dead-letters-"));
     let mut lines = file.html.split_terminator("\r\n");
     assert!(lines.next().unwrap().starts_with("id,createdAt,lane,"));
+    assert!(
+        file.html.contains(&failed.id.to_string()),
+        "with what it is about"
+    );
     assert!(file.html.contains("'=1+1"), "a formula is text: {}", file.html);
     let none = viewer
         .get("/console/dead-letters/export?format=csv&lane=reseller")

@@ -220,11 +220,24 @@ async fn retries_that_wait_are_made_at_once_one_by_one_or_all_of_a_subscription(
         ("/lanes/reseller/retry-now".to_owned(), 0),
     ] {
         let came = rig.act(&path, &note, 200).await;
-        assert_eq!(
-            came,
-            json!({"retries": retries, "more": false, "stillPaused": none}),
-            "{path}"
-        );
+        let mut wanted = json!({"retries": retries, "more": false, "stillPaused": none});
+        if path.starts_with("/pushes") {
+            wanted["lastAttempt"] = false.into();
+        }
+        assert_eq!(came, wanted, "{path}");
+    }
+    let all_but_one = rig.it.config.push.retry.max_attempts - 1;
+    let push = PushRow::in_state(PushState::Retry)
+        .due_in(hour)
+        .attempts(all_but_one);
+    let push = push.make(&rig.it.pool).await.id;
+    let came = rig.act(&format!("/pushes/{push}/retry-now"), &note, 200).await;
+    assert_eq!(came["lastAttempt"], true, "{came}");
+    let all_retries_but_one = rig.it.config.reseller.retry.max_retries;
+    for (attempts, is_last) in [(1, false), (all_retries_but_one, true)] {
+        let row = waiting.clone().attempts(attempts).make(&rig.it.pool).await;
+        let path = format!("/notifications/{}/retry-now", row.id);
+        assert_eq!(rig.act(&path, &note, 200).await["lastAttempt"], is_last);
     }
     let sent = PushRow::in_state(PushState::Sent).make(&rig.it.pool).await.id;
     let path = format!("/pushes/{sent}/retry-now");
@@ -239,9 +252,45 @@ async fn retries_that_wait_are_made_at_once_one_by_one_or_all_of_a_subscription(
         .map(|(action, _, _)| action)
         .collect();
     assert!(
-        actions.iter().filter(|it| it.ends_with(".retry-now")).count() == 3,
+        actions.iter().filter(|it| it.ends_with(".retry-now")).count() == 6,
         "{actions:?}"
     );
+}
+
+#[testkit::test]
+async fn what_was_done_about_a_reseller_is_found_over_all_its_subscriptions(rig: &Rig) {
+    let make = async |reseller: &str| {
+        SubscriptionRow::active()
+            .reseller(reseller)
+            .make(&rig.it.pool)
+            .await
+    };
+    let (mine, other) = (make("acme").await, make("other").await);
+    let note = json!({"note": "because"});
+    for path in [
+        format!("/subscriptions/{mine}/pause"),
+        format!("/subscriptions/{other}/pause"),
+        "/resellers/acme/pause".to_owned(),
+        "/lanes/push/pause".to_owned(),
+    ] {
+        rig.act(&path, &note, 200).await;
+    }
+    let subjects = async |query: &str| -> Vec<String> {
+        let entries = rig.all(&format!("/audit?{query}"), 1).await;
+        let subject = |entry: &Value| entry["subject"].as_str().unwrap().to_owned();
+        entries.iter().map(subject).collect()
+    };
+    let of_mine = format!("subscription/{mine}");
+    assert_eq!(
+        subjects("reseller=acme").await,
+        ["reseller/acme".to_owned(), of_mine.clone()]
+    );
+    assert_eq!(subjects("reseller=acme&action=subscription").await, [of_mine]);
+    assert_eq!(subjects("reseller=unknown").await, [] as [String; 0]);
+    for wrong in ["actor=ann", "subject=lane/push", "without=lane"] {
+        let path = format!("/audit?reseller=acme&{wrong}");
+        rig.refused("GET", &path, None, (400, "invalid-query")).await;
+    }
 }
 
 #[testkit::test]

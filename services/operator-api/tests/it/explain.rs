@@ -76,11 +76,47 @@ async fn an_event_of_a_paused_reseller_waits_for_that_pause_and_says_so(rig: &Ri
 }
 
 #[testkit::test]
+async fn a_subscription_says_whose_pause_holds_it_and_what_waits(rig: &Rig) {
+    let id = SubscriptionRow::active().make(&rig.it.pool).await;
+    NotificationRow::in_state(NotificationState::Pending, id)
+        .make(&rig.it.pool)
+        .await;
+    let path = format!("/explain/{id}");
+    let story = rig.see(&path).await;
+    assert_eq!(
+        (&story["kind"], &story["state"]),
+        (&json!("subscription"), &json!("ACTIVE"))
+    );
+    let headline = story["headline"].as_str().unwrap();
+    assert!(
+        headline.contains("1 notification waits: 1 for room in the queue. Of its daily quota of"),
+        "{headline}"
+    );
+    rig.act(
+        &format!("/subscriptions/{id}/pause"),
+        &json!({"note": "incident 17"}),
+        200,
+    )
+    .await;
+    let story = rig.see(&path).await;
+    let headline = story["headline"].as_str().unwrap();
+    assert!(
+        headline.starts_with(&format!("Is held back: the subscription {id} is paused by "))
+            && headline.contains("1 notification waits for the end of that."),
+        "{headline}"
+    );
+    assert_eq!(
+        story["commands"][0],
+        json!(format!("postrider resume subscription {id}"))
+    );
+}
+
+#[testkit::test]
 async fn what_does_not_exist_is_answered_with_what_does(rig: &Rig) {
     for (path, said) in [
         (
             format!("/explain/{}", Uuid::now_v7()),
-            "no push, event, notification, dead letter or user agent has this identifier",
+            "no push, event, notification, dead letter, subscription or user agent has this identifier",
         ),
         ("/explain/order-17".to_owned(), "is no identifier"),
         ("/explain/order-17?reseller=acme".to_owned(), "acme has no event"),

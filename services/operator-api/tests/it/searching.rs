@@ -112,6 +112,75 @@ async fn what_a_reseller_got_is_found_without_a_key_of_its_own(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn what_waits_for_a_pause_says_whose_it_is_in_every_list(rig: &Rig) {
+    let held = SubscriptionRow::active().make(&rig.it.pool).await;
+    let own = SubscriptionRow::active().paused().make(&rig.it.pool).await;
+    let other = SubscriptionRow::active()
+        .reseller("other")
+        .make(&rig.it.pool)
+        .await;
+    for (subscription, reseller) in [(held, "acme"), (own, "acme"), (other, "other")] {
+        for state in [NotificationState::Pending, NotificationState::Sent] {
+            let row = NotificationRow::in_state(state, subscription).reseller(reseller);
+            row.make(&rig.it.pool).await;
+        }
+    }
+    for state in [PushState::Pending, PushState::Queued, PushState::Sent] {
+        PushRow::in_state(state).make(&rig.it.pool).await;
+    }
+    let told = async |path: &str| -> Vec<(String, Value)> {
+        let list = rig.see(path).await;
+        let items = list["items"].as_array().unwrap().iter();
+        let mut told: Vec<_> = items
+            .map(|item| (item["status"].to_string(), item["pausedBy"].clone()))
+            .collect();
+        told.sort_by_key(|(status, by)| (status.clone(), by.to_string()));
+        told
+    };
+    let told_of = async |subscription: Uuid| -> (Value, Value, Value) {
+        let list = rig
+            .see(&format!(
+                "/notifications?subscription={subscription}&status=PENDING"
+            ))
+            .await;
+        let it = &list["items"][0];
+        (it["pausedBy"].clone(), it["paused"].clone(), it["reason"].clone())
+    };
+    let note = json!({"note": "because"});
+    assert_eq!(told_of(held).await, (Value::Null, json!(false), Value::Null));
+    let paused_by = |by: &str| (json!(by), json!(true), json!("PAUSED"));
+    assert_eq!(told_of(own).await, paused_by("RESELLER"));
+    rig.act(&format!("/subscriptions/{held}/pause"), &note, 200).await;
+    assert_eq!(told_of(held).await, paused_by("OPERATOR"));
+    rig.act("/resellers/acme/pause", &note, 200).await;
+    assert_eq!(told_of(held).await, paused_by("ALL_OF_RESELLER"));
+    assert_eq!(told_of(other).await.0, Value::Null);
+    rig.act("/lanes/reseller/pause", &note, 200).await;
+    assert_eq!(told_of(other).await, paused_by("LANE"));
+    let sent = told("/notifications?status=SENT").await;
+    assert_eq!(sent.len(), 3);
+    assert!(
+        sent.iter().all(|(_, by)| by.is_null()),
+        "what has ended waits for nothing: {sent:?}"
+    );
+
+    assert!(
+        told("/pushes").await.iter().all(|(_, by)| by.is_null()),
+        "the pause of another lane"
+    );
+    rig.act("/lanes/push/pause", &note, 200).await;
+    let said = |status: &str, by: Value| (json!(status).to_string(), by);
+    assert_eq!(
+        told("/pushes").await,
+        [
+            said("IN_MEMORY", json!("LANE")),
+            said("PENDING", json!("LANE")),
+            said("SENT", Value::Null)
+        ]
+    );
+}
+
+#[testkit::test]
 async fn an_event_that_became_no_notification_is_found_by_what_it_says(rig: &Rig) {
     let event = Uuid::now_v7();
     sqlx::query(
@@ -271,6 +340,48 @@ async fn the_outcome_of_a_job_tells_what_became_of_what_it_has_sent_again(rig: &
     );
     let failures = kind["failures"].as_object().unwrap();
     assert_eq!(failures.values().collect::<Vec<_>>(), [&json!(1)], "{kind}");
+
+    let of_each = rig.see("/dead-letters?state=REPLAYED").await;
+    let mut of_each: Vec<_> = of_each["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|letter| letter["outcome"].as_str().unwrap())
+        .collect();
+    of_each.sort_unstable();
+    assert_eq!(of_each, ["DELIVERED", "DELIVERED", "FAILED_AGAIN", "WAITING"]);
+    let open = rig.see("/dead-letters").await;
+    let open = open["items"].as_array().unwrap();
+    assert!(!open.is_empty(), "what failed again is open again");
+    assert!(
+        open.iter().all(|letter| letter.get("outcome").is_none()),
+        "{open:?}"
+    );
+    for (id, action) in [(Uuid::now_v7(), "DISCARD"), (Uuid::now_v7(), "REPLAY")] {
+        sqlx::query(
+            "INSERT INTO dead_letter_jobs (id, action, filter, per_second, until, matching, note, created_by, created_at, paced_to, updated_at)
+             VALUES ($1, $2, '{}', 100, now(), 4, 'why', 'ann', now(), now(), now())",
+        )
+        .bind(id)
+        .bind(action)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    }
+    let listed = rig.see("/dead-letters/jobs").await;
+    let [replay, discard, first] = &listed["items"].as_array().unwrap()[..] else {
+        panic!("{listed}");
+    };
+    assert_eq!(first["outcome"], outcome, "the same as of the job alone");
+    assert_eq!(
+        (&replay["outcome"]["examined"], &replay["outcome"]["whole"]),
+        (&json!(0), &json!(true))
+    );
+    assert_eq!(
+        discard["outcome"],
+        Value::Null,
+        "nothing becomes of what is discarded"
+    );
     let unknown = format!("/dead-letters/jobs/{}/outcome", Uuid::now_v7());
     rig.refused("GET", &unknown, None, (404, "not-found")).await;
 }

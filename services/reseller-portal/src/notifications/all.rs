@@ -53,8 +53,8 @@ pub(crate) struct AllParams {
     pub(crate) error: Option<String>,
     /// Of the event with this identifier, as the endpoint knows it. The other filters are applied as well.
     pub(crate) event_id: Option<String>,
-    /// Of events whose data has this text as a whole value, at whatever place, such as the name of a domain; the name of a field and the
-    /// event's own identifier are found as well. At most 10,000 notifications are looked at for a part: `next` leads further back.
+    /// Of events whose data has this text as a whole value, at whatever place, such as the name of a domain, A to Z in either case; the name of a field
+    /// and the event's own identifier are found as well. At most 10,000 notifications are looked at for a part: `next` leads further back.
     #[param(example = "example.org")]
     pub(crate) value: Option<String>,
     /// Of events that were accepted at this time or later; never of more than 7 days ago.

@@ -54,18 +54,19 @@ impl List {
 }
 
 /// What a file of dead letters has.
-const COLUMNS: [Column; 15] = [
+const COLUMNS: [Column; 16] = [
     ("id", "/id"),
     ("createdAt", "/createdAt"),
     ("lane", "/lane"),
     ("state", "/state"),
+    ("outcome", "/outcome"),
     ("reason", "/reason"),
     ("fingerprint", "/fingerprint"),
     ("target", "/target"),
-    ("reseller", "/reseller"),
-    ("subscription", "/subscription"),
-    ("push", "/push"),
-    ("notification", "/notification"),
+    ("reseller", "/resellerId"),
+    ("subscription", "/subscriptionId"),
+    ("push", "/pushId"),
+    ("notification", "/notificationId"),
     ("eventType", "/eventType"),
     ("prototype", "/prototype"),
     ("attempts", "/attempts"),

@@ -10,6 +10,8 @@ use axum::routing::get;
 use axum::{Json, Router};
 use chrono::{DateTime, Days, Utc};
 use domain::quota::{day_of, start_of};
+use domain::reason::StateReason;
+pub(in crate::console) use explain::words::waits;
 use http_api::{Id, Params, Payload, Problem};
 use store::PauseView;
 use uuid::Uuid;
@@ -192,27 +194,6 @@ async fn waiting(app: &Arc<App>, viewer: Viewer, id: Uuid) -> Result<Vec<Waits>,
     Ok(waits.collect())
 }
 
-/// What a notification waits for, after "waits"; or how one has ended that does not wait.
-pub(in crate::console) fn waits(status: impl AsRef<str>, reason: impl AsRef<str>) -> &'static str {
-    match (status.as_ref(), reason.as_ref()) {
-        (_, "CANCELLED") => "cancelled by an operator",
-        (_, "EXPIRED") => "it waited for too long",
-        (_, "SUBSCRIPTION_DEACTIVATED") => "its subscription was deactivated",
-        (_, "SUBSCRIPTION_DELETED") => "its subscription was deleted",
-        (_, "QUOTA") => "for the daily quota",
-        (_, "RATE") => "for the requests per second",
-        (_, "POSTPONED") => "because something of ours was missing when it was to be tried",
-        (_, "BUSY") => "while its subscription has its share of the engine",
-        (_, "WITHHELD") => "while nothing but probes is sent to its subscription",
-        (_, "PAUSED") => "for the end of a pause",
-        (_, "UNVERIFIED") => "until its endpoint is verified",
-        ("RETRY", _) => "for another attempt after a failed one",
-        ("SCHEDULED", _) => "for its turn in line",
-        ("PENDING", _) => "for room in the queue",
-        _ => "",
-    }
-}
-
 /// The state of a subscription and why it has it, in a sentence, after the tone of that.
 fn verdict(it: &SubscriptionDocument, is_held: bool) -> (&'static str, &'static str) {
     match it.state {
@@ -273,19 +254,9 @@ fn unverified(reason: &str) -> &'static str {
 
 /// Why a subscription has its state, in few words.
 pub(in crate::console) fn reason(name: impl AsRef<str>) -> String {
-    let words = match name.as_ref() {
-        "CREATED" => "it is new",
-        "VERIFIED" => "its endpoint answered its challenge",
-        "FAILING" => "every attempt has failed for days",
-        "RECOVERED" => "an attempt succeeded again",
-        "REDIRECTED" => "its endpoint redirects",
-        "GONE" => "its endpoint says that it is gone",
-        "BY_RESELLER" => "its reseller switched it on or off",
-        "ENDPOINT_CHANGED" => "it has another endpoint",
-        "VERIFICATION_REQUESTED" => "its endpoint is to answer a challenge again",
-        other => other,
-    };
-    words.to_owned()
+    let name = name.as_ref();
+    let known: Option<StateReason> = name.parse().ok();
+    known.map_or_else(|| name.to_owned(), |reason| reason.said().to_owned())
 }
 
 fn pause_form(frame: &Frame, it: &SubscriptionDocument) -> ActForm {

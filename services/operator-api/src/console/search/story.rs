@@ -21,7 +21,7 @@ use super::{answer, look};
 use crate::app::App;
 use crate::console::act::ActForm;
 use crate::console::dead_letters;
-use crate::console::frame::{Frame, Page, segment};
+use crate::console::frame::{Frame, Page, see_other, segment};
 use crate::console::markup::{Markup, escape, visible};
 use crate::console::waiting::cancel_form;
 use crate::explain::{Subject, tell};
@@ -104,6 +104,10 @@ pub(super) async fn page(
 ) -> Result<Response, Problem> {
     let reseller = params.reseller.as_deref();
     match tell(&app, viewer.deadline, &id, reseller).await {
+        // It has another page.
+        Ok((Subject::Subscription(it), _)) => {
+            Ok(see_other(&format!("/console/subscriptions/{}", it.view.id)))
+        }
         Ok((subject, story)) => {
             let facts = facts(&subject, &frame);
             let forms = forms(&subject, &story, &frame);
@@ -154,6 +158,7 @@ fn facts(subject: &Subject, frame: &Frame) -> Vec<(&'static str, Markup)> {
         Subject::Push(history) => of_push(history, frame),
         Subject::Notification(history) => of_notification(history, frame),
         Subject::Event(event) => of_event(event, frame),
+        Subject::Subscription(_) => Vec::new(),
         Subject::DeadLetter { letter, .. } => of_dead_letter(letter, frame),
         Subject::UserAgent { stored, .. } => of_user_agent(&stored.client, frame),
     }
@@ -321,7 +326,7 @@ fn forms(subject: &Subject, story: &Explanation, frame: &Frame) -> Vec<ActForm> 
     let (kind, claimed, letters) = match subject {
         Subject::Push(history) => ("push", history.push.claimed, &history.dead_letters),
         Subject::Notification(history) => ("notification", history.claimed, &history.dead_letters),
-        Subject::Event(_) | Subject::UserAgent { .. } => return Vec::new(),
+        Subject::Event(_) | Subject::Subscription(_) | Subject::UserAgent { .. } => return Vec::new(),
         Subject::DeadLetter { letter, .. } => return replay_form(letter, back, frame).into_iter().collect(),
     };
     // Both lanes have the same statuses.

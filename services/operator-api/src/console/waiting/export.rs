@@ -13,11 +13,12 @@ use crate::console::export::{self, Column, Rows};
 use crate::console::frame::Frame;
 use crate::request::Viewer;
 
-const NOTIFICATIONS: [Column; 14] = [
+const NOTIFICATIONS: [Column; 15] = [
     ("id", "/id"),
     ("acceptedAt", "/acceptedAt"),
     ("status", "/status"),
     ("reason", "/reason"),
+    ("pausedBy", "/pausedBy"),
     ("resellerId", "/resellerId"),
     ("subscriptionId", "/subscriptionId"),
     ("url", "/url"),
@@ -29,11 +30,12 @@ const NOTIFICATIONS: [Column; 14] = [
     ("responseStatus", "/responseStatus"),
     ("error", "/error"),
 ];
-const PUSHES: [Column; 10] = [
+const PUSHES: [Column; 11] = [
     ("id", "/id"),
     ("createdAt", "/createdAt"),
     ("status", "/status"),
     ("reason", "/reason"),
+    ("pausedBy", "/pausedBy"),
     ("platform", "/platform"),
     ("messagePrototypeKey", "/messagePrototypeKey"),
     ("attempts", "/attempts"),

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
+use domain::subscription::PausedBy;
 use uuid::Uuid;
 
 use super::cancel_form;
@@ -84,6 +85,7 @@ fn why_push(push: &PushDocument, now: DateTime<Utc>) -> (String, Option<DateTime
             let cron = push.cron_expression.as_deref().unwrap_or_default();
             (format!("Waits for its sending window, {cron}; it opens"), due)
         }
+        _ if push.paused_by.is_some() => (said("Waits: an operator has paused the lane", failure), None),
         "SCHEDULED" => (
             "Its sending window is open; it waits for room in the queue, due".to_owned(),
             due,
@@ -150,8 +152,8 @@ fn why_notification(it: &NotificationDocument) -> (String, Option<DateTime<Utc>>
         (None, Some(error)) => Some(format!("attempt {} failed: {error}", it.attempts)),
         _ => None,
     };
-    if it.paused && it.status != "IN_MEMORY" {
-        return (said("Waits because its subscription is paused", failure), None);
+    if let Some(by) = it.paused_by.and_then(|by| by.parse::<PausedBy>().ok()) {
+        return (said(&format!("Waits: {}", by.said()), failure), None);
     }
     let due = it.next_attempt_at;
     let reason = it.reason.as_ref().and_then(|reason| reason.parse().ok());

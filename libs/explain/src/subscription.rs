@@ -1,0 +1,390 @@
+//! How it stands with a subscription: its state, whose pause holds it, what waits for it, and its limits. Pure.
+
+use chrono::{DateTime, Utc};
+use domain::notification::NotificationStatus;
+use domain::quota::{Budget, day_of};
+use domain::reason::NotificationReason;
+use domain::subscription::SubscriptionState;
+use store::PauseView;
+use store::webhook::{StateEntry, SubscriptionView, WaitingSum};
+
+use crate::explanation::{Context, Explanation, Line, Next, said_of, sentence};
+use crate::reseller;
+use crate::words::{number, of, waits};
+
+/// What is read of a subscription.
+#[derive(Debug, Clone)]
+pub struct SubscriptionFacts {
+    /// Itself.
+    pub view: SubscriptionView,
+    /// The states that it came to have, the newest first.
+    pub states: Vec<StateEntry>,
+    /// What waits for it.
+    pub waiting: Vec<WaitingSum>,
+    /// Up to how many were counted in each status.
+    pub counted_up_to: u32,
+    /// What was charged to a day, and the quota by which it was.
+    pub budget: Option<(Budget, u32)>,
+}
+
+/// How it stands with a subscription.
+pub fn describe(facts: &SubscriptionFacts, context: &Context) -> Explanation {
+    let describer = Describer { facts, context };
+    let view = &facts.view;
+    Explanation {
+        id: view.id,
+        kind: "subscription",
+        state: view.state.to_string(),
+        headline: [describer.state(), describer.waiting(), describer.limits()].join(" "),
+        story: describer.lines(),
+        next: describer.next(),
+        commands: describer.commands(),
+    }
+}
+
+struct Describer<'a> {
+    facts: &'a SubscriptionFacts,
+    context: &'a Context,
+}
+
+impl Describer<'_> {
+    /// The pause by an operator that holds it, the widest first.
+    fn pause(&self) -> Option<&PauseView> {
+        let view = &self.facts.view;
+        self.context.pause_of(&view.reseller, view.id)
+    }
+
+    fn is_paused(&self) -> bool {
+        self.pause().is_some() || self.facts.view.paused_at.is_some()
+    }
+
+    fn state(&self) -> String {
+        let view = &self.facts.view;
+        if view.state == SubscriptionState::Deactivated {
+            return format!(
+                "Is deactivated since {}: {}. Nothing is sent to it.",
+                self.context.when(view.state_changed_at),
+                view.state_reason.said()
+            );
+        }
+        let own = view
+            .paused_at
+            .map(|at| format!("its reseller has paused it since {}", self.context.when(at)));
+        match (self.pause().map(said_of), own) {
+            (Some(pause), None) => sentence(&format!("Is held back: {pause}")),
+            (None, Some(own)) => format!("Is held back: {own}."),
+            (Some(pause), Some(own)) => format!("Is held back: {own}, and {}", sentence(&pause)),
+            (None, None) => reseller::subscription(view, None, self.context.now).text,
+        }
+    }
+
+    fn waiting(&self) -> String {
+        let waiting = &self.facts.waiting;
+        let total: u64 = waiting.iter().map(|sum| sum.count).sum();
+        if total == 0 {
+            return "Nothing waits for it.".to_owned();
+        }
+        let in_status = |status: NotificationStatus| {
+            let sums = waiting.iter().filter(move |sum| sum.status == status);
+            sums.map(|sum| sum.count).sum::<u64>()
+        };
+        let statuses = [
+            NotificationStatus::Scheduled,
+            NotificationStatus::Pending,
+            NotificationStatus::Retry,
+        ];
+        let are_more = |status: NotificationStatus| in_status(status) >= u64::from(self.facts.counted_up_to);
+        let least = if statuses.into_iter().any(are_more) {
+            "At least "
+        } else {
+            ""
+        };
+        let count = of(total, "notification waits", "notifications wait");
+        if self.is_paused() {
+            return format!("{least}{count} for the end of that.");
+        }
+        let mut parts: Vec<(&str, u64)> = Vec::new();
+        for sum in waiting {
+            // That of a pause may still be stored when it has ended.
+            let reason = NotificationReason::told(sum.reason.clone(), sum.status, false);
+            let reason = reason.as_ref().map_or("", NotificationReason::as_str);
+            let what = waits(sum.status.as_str(), reason);
+            match parts.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, count)) => *count += sum.count,
+                None => parts.push((what, sum.count)),
+            }
+        }
+        let parts: Vec<String> = parts
+            .into_iter()
+            .map(|(what, count)| format!("{} {what}", number(count)))
+            .collect();
+        format!("{least}{count}: {}.", parts.join(", "))
+    }
+
+    fn limits(&self) -> String {
+        let (view, rules) = (&self.facts.view, &self.context.rules);
+        let daily = view.daily_quota.unwrap_or(rules.daily_quota);
+        let today = day_of(self.context.now, rules.quota_zone);
+        let used = self.facts.budget.map_or(0, |(budget, quota)| {
+            u64::from(daily).saturating_sub(budget.free(today, quota, daily))
+        });
+        let rate = view.requests_per_second.or(rules.requests_per_second);
+        let rate = rate.map_or(String::new(), |rate| {
+            format!("; at most {} a second", of(rate.into(), "attempt", "attempts"))
+        });
+        format!(
+            "Of its daily quota of {} it has used {} today{rate}.",
+            number(daily.into()),
+            number(used)
+        )
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let view = &self.facts.view;
+        let mut lines = vec![Line {
+            at: view.created_at,
+            text: format!(
+                "Made by {}; it sends {} to {}.",
+                view.reseller,
+                view.event_types.join(", "),
+                view.url
+            ),
+        }];
+        lines.extend(self.facts.states.iter().map(|entry| {
+            let own = if entry.paused {
+                "; paused by its reseller"
+            } else {
+                ""
+            };
+            let held = if entry.held { "; paused by an operator" } else { "" };
+            Line {
+                at: entry.at,
+                text: format!("{}: {}{own}{held}.", entry.state, entry.reason.said()),
+            }
+        }));
+        lines.extend(view.failing_since.map(|at| Line {
+            at,
+            text: "Every attempt has failed since.".to_owned(),
+        }));
+        lines.sort_by_key(|line| line.at);
+        lines
+    }
+
+    fn next(&self) -> Next {
+        let view = &self.facts.view;
+        if view.state == SubscriptionState::Deactivated {
+            return Next::some_time("Nothing, until its reseller activates it.");
+        }
+        if let Some(pause) = self.pause() {
+            return Next::some_time(format!(
+                "It goes on when the {} {} is resumed.",
+                pause.scope, pause.key
+            ));
+        }
+        if view.paused_at.is_some() {
+            return Next::some_time("It goes on when its reseller resumes it.");
+        }
+        if view.state == SubscriptionState::PendingVerification {
+            return match view.verification_due_at {
+                Some(at) => Next::at(at, "Its endpoint is challenged."),
+                None => Next::some_time("Its endpoint is challenged when its reseller asks for it."),
+            };
+        }
+        let ahead = self.facts.waiting.iter().filter_map(|sum| sum.first_at);
+        let ahead: Option<DateTime<Utc>> = ahead.filter(|at| *at > self.context.now).min();
+        match ahead {
+            Some(at) => Next::at(at, "The next attempt that waits for a time is made."),
+            None if self.facts.waiting.is_empty() => {
+                Next::some_time("The next event that it matches is sent.")
+            }
+            None => Next::some_time("What waits is sent in its turn."),
+        }
+    }
+
+    fn commands(&self) -> Vec<String> {
+        let view = &self.facts.view;
+        let pause = self.pause();
+        let resume = pause.map(|pause| format!("postrider resume {} {}", pause.scope, pause.key));
+        let retries = self
+            .facts
+            .waiting
+            .iter()
+            .any(|sum| sum.status == NotificationStatus::Retry);
+        let retry =
+            (retries && !self.is_paused()).then(|| format!("postrider retry-now subscription {}", view.id));
+        let list = format!(
+            "postrider notifications list {} --reseller {}",
+            view.id, view.reseller
+        );
+        resume.into_iter().chain(retry).chain([list]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use domain::notification::RetryPlan;
+    use domain::reason::StateReason;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::tests::{context, now, paused};
+
+    fn facts() -> SubscriptionFacts {
+        let made = now() - TimeDelta::days(9);
+        SubscriptionFacts {
+            view: SubscriptionView {
+                id: Uuid::from_u128(5),
+                reseller: "acme".to_owned(),
+                description: String::new(),
+                url: "https://acme.example/hook".to_owned(),
+                event_types: vec!["domain.*".to_owned()],
+                email: "ops@acme.example".to_owned(),
+                email_confirmed_at: None,
+                state: SubscriptionState::Active,
+                state_reason: StateReason::Verified,
+                state_changed_at: made,
+                paused_at: None,
+                held_at: None,
+                timeout_millis: None,
+                daily_quota: Some(100),
+                requests_per_second: Some(5),
+                resend_after_outage: None,
+                retry_plan: RetryPlan::Short,
+                retry_client_errors: false,
+                failing_since: None,
+                verification_due_at: None,
+                verification_attempts: 0,
+                verification_error: None,
+                verified_at: Some(made),
+                created_at: made,
+                updated_at: made,
+            },
+            states: vec![StateEntry {
+                id: Uuid::from_u128(6),
+                at: made,
+                state: SubscriptionState::Active,
+                reason: StateReason::Verified,
+                paused: false,
+                held: false,
+            }],
+            waiting: Vec::new(),
+            counted_up_to: 1_000,
+            budget: None,
+        }
+    }
+
+    fn sum(status: NotificationStatus, reason: Option<NotificationReason>, count: u64) -> WaitingSum {
+        WaitingSum {
+            status,
+            reason,
+            day: None,
+            first_at: None,
+            last_at: None,
+            count,
+        }
+    }
+
+    #[test]
+    fn one_with_nothing_to_do_says_its_state_and_its_limits() {
+        let told = describe(&facts(), &context());
+        assert_eq!((told.kind, told.state.as_str()), ("subscription", "ACTIVE"));
+        assert_eq!(
+            told.headline,
+            "Active since 2026-11-12 12:00:00 UTC (9 days ago). Nothing waits for it. Of its daily quota of 100 it has used 0 today; at \
+             most 5 attempts a second."
+        );
+        let lines: Vec<&str> = told.story.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(
+            lines,
+            [
+                "Made by acme; it sends domain.* to https://acme.example/hook.",
+                "ACTIVE: its endpoint answered its challenge."
+            ]
+        );
+        assert_eq!(told.next.text, "The next event that it matches is sent.");
+    }
+
+    #[test]
+    fn what_waits_is_told_with_what_it_waits_for() {
+        let mut facts = facts();
+        facts.waiting = vec![
+            sum(
+                NotificationStatus::Scheduled,
+                Some(NotificationReason::Quota),
+                1_000,
+            ),
+            WaitingSum {
+                first_at: Some(now() + TimeDelta::minutes(2)),
+                ..sum(NotificationStatus::Retry, None, 2)
+            },
+        ];
+        let today = day_of(now(), chrono_tz::Tz::UTC);
+        facts.budget = Some((
+            Budget {
+                day: today,
+                used: 100,
+            },
+            100,
+        ));
+        let told = describe(&facts, &context());
+        assert!(
+            told.headline.contains(
+                "At least 1,002 notifications wait: 1,000 for the daily quota, 2 for another attempt after a failed one. Of its daily \
+                 quota of 100 it has used 100 today"
+            ),
+            "{}",
+            told.headline
+        );
+        assert_eq!(told.next.at, Some(now() + TimeDelta::minutes(2)));
+        assert_eq!(
+            told.commands[0],
+            format!("postrider retry-now subscription {}", facts.view.id)
+        );
+    }
+
+    #[test]
+    fn a_pause_is_told_with_whose_it_is_and_what_waits_for_it() {
+        let mut facts = facts();
+        facts.waiting = vec![sum(NotificationStatus::Pending, None, 1)];
+        let told = describe(&facts, &paused("reseller", "acme"));
+        assert!(
+            told.headline
+                .starts_with("Is held back: the reseller acme is paused by ann (1) since ")
+                && told
+                    .headline
+                    .contains(": incident 17. 1 notification waits for the end of that."),
+            "{}",
+            told.headline
+        );
+        assert_eq!(told.commands[0], "postrider resume reseller acme");
+        facts.view.paused_at = Some(now() - TimeDelta::hours(1));
+        let told = describe(&facts, &context());
+        assert!(
+            told.headline
+                .starts_with("Is held back: its reseller has paused it since 2026-11-21 11:00:00 UTC"),
+            "{}",
+            told.headline
+        );
+        assert_eq!(told.next.text, "It goes on when its reseller resumes it.");
+        let both = describe(&facts, &paused("lane", "reseller")).headline;
+        assert!(
+            both.contains("(1 h ago), and the lane reseller is paused by "),
+            "{both}"
+        );
+    }
+
+    #[test]
+    fn one_that_is_deactivated_says_why() {
+        let mut facts = facts();
+        (facts.view.state, facts.view.state_reason) = (SubscriptionState::Deactivated, StateReason::Gone);
+        let told = describe(&facts, &paused("reseller", "acme"));
+        assert!(
+            told.headline
+                .contains(": its endpoint says that it is gone. Nothing is sent to it."),
+            "{}",
+            told.headline
+        );
+        assert_eq!(told.next.text, "Nothing, until its reseller activates it.");
+    }
+}

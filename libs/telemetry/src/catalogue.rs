@@ -185,6 +185,8 @@ catalogue! {
         "Subscriptions by state: `PENDING_VERIFICATION`, `ACTIVE`, `DEGRADED` or `DEACTIVATED`.";
     SubscriptionsFailing = "postrider_subscriptions_failing", Kind::Gauge, Count, [],
         "ACTIVE and DEGRADED subscriptions whose last attempt was a failure that came within the last hour.";
+    SecretsStale = "postrider_signing_secrets_stale", Kind::Gauge, Count, [],
+        "Valid signing secrets that were sealed with another key than the current one and cannot be sealed again, since their key is not among `reseller.secrets.previousKeys`. While it is 0 no previous key is needed.";
     Paused = "postrider_paused", Kind::Gauge, Count, ["scope"],
         "Pauses by operators that are in force; `scope` is `push_lane`, `reseller_lane`, `subscription` or `reseller`.";
     Held = "postrider_held", Kind::Gauge, Count, ["class"],

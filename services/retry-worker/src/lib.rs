@@ -26,8 +26,8 @@ use periodic::Job;
 use jobs::{
     CountDeadLetters, CountSubscriptions, CountWebpush, EndInactive, EvaluateHealth, Expire, FindLines,
     Mailer, MaintainPartitions, MakeIndexes, Monitor, Prune, PruneKeys, Recover, Replay, RescueNotifications,
-    RescuePushes, RunDeadLetterJobs, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
-    SendWaitingNotifications, VerifyEndpoints,
+    RescuePushes, ResealSecrets, RunDeadLetterJobs, SendPending, SendRetries, SendScheduled,
+    SendScheduledNotifications, SendWaitingNotifications, VerifyEndpoints,
 };
 
 /// The name in `pg_stat_activity` and the broker's list of connections.
@@ -68,6 +68,7 @@ pub async fn run_with_clock(
     let (store, broker) = runtime::connections::open(&config, NAME)?;
     let engine_tools =
         engine::webhook::Tools::open(&config, &store, &broker, &clock).map_err(Error::Engine)?;
+    let resealer = ResealSecrets::new(engine_tools.as_ref());
     let verifier = VerifyEndpoints::new(engine_tools.clone()).map_err(Error::Engine)?;
     let mailer = Mailer::new(&config).map_err(Error::Mail)?;
     let shutdown = lifecycle.shutdown.child();
@@ -111,6 +112,7 @@ pub async fn run_with_clock(
         start(&tasks, Replay, &context, &shutdown),
         start(&tasks, RunDeadLetterJobs, &context, &shutdown),
         start(&tasks, Recover, &context, &shutdown),
+        start(&tasks, resealer, &context, &shutdown),
         start(&tasks, verifier, &context, &shutdown),
         start(&tasks, mailer, &context, &shutdown),
         tasks.spawn(

@@ -253,6 +253,57 @@ impl Store {
     }
 }
 
+/// A valid secret as it is stored.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoredSecret {
+    /// Its identifier.
+    pub id: Uuid,
+    /// Whose it is, and what it is sealed for.
+    pub subscription: Uuid,
+    /// The secret, sealed.
+    pub sealed: Vec<u8>,
+}
+
+impl Store {
+    /// Valid secrets whose sealed form does not begin with `mark`, by their identifiers, those past `after`.
+    pub async fn secrets_sealed_otherwise(
+        &self,
+        mark: &[u8],
+        after: Uuid,
+        limit: u32,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<StoredSecret>, Error> {
+        Ok(sqlx::query_as!(
+            StoredSecret,
+            r#"
+            SELECT id, subscription_id AS subscription, sealed FROM signing_secrets
+            WHERE id > $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $4)
+              AND substring(sealed FROM 1 FOR length($1::bytea)) <> $1
+            ORDER BY id LIMIT $3
+            "#,
+            mark,
+            after,
+            i64::from(limit),
+            now,
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// Puts the same secret, sealed otherwise, in the place of `secret`; `false` when that is not there as it was.
+    pub async fn reseal_secret(&self, secret: &StoredSecret, sealed: &[u8]) -> Result<bool, Error> {
+        let done = sqlx::query!(
+            "UPDATE signing_secrets SET sealed = $3 WHERE id = $1 AND sealed = $2",
+            secret.id,
+            secret.sealed,
+            sealed,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(done.rows_affected() == 1)
+    }
+}
+
 pub(super) async fn insert_secret(
     connection: &mut PgConnection,
     subscription: Uuid,

@@ -16,6 +16,7 @@ mod prune;
 mod recover;
 mod replay;
 mod rescue;
+mod reseal_secrets;
 mod run_dead_letter_jobs;
 mod send_notifications;
 mod send_pending;
@@ -36,6 +37,7 @@ pub(crate) use prune::{Prune, PruneKeys};
 pub(crate) use recover::Recover;
 pub(crate) use replay::Replay;
 pub(crate) use rescue::{RescueNotifications, RescuePushes};
+pub(crate) use reseal_secrets::ResealSecrets;
 pub(crate) use run_dead_letter_jobs::RunDeadLetterJobs;
 pub(crate) use send_notifications::{
     FindLines, SendRetries, SendScheduledNotifications, SendWaitingNotifications,

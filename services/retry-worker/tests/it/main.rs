@@ -21,6 +21,7 @@ mod recoveries;
 mod replaying;
 mod replicas;
 mod rescue;
+mod resealing;
 mod rig;
 mod upkeep;
 mod verification;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::rig::{hurry, queue_holds, read, reader, start};
 
-const JOBS: usize = 24;
+const JOBS: usize = 25;
 
 /// Who does which job: holder and epoch.
 async fn holders(pool: &PgPool) -> BTreeMap<String, (Uuid, i64)> {

@@ -302,7 +302,10 @@ async fn move_to(
     sqlx::query_scalar!(
         r#"
         UPDATE subscriptions s
-        SET state = $2, state_reason = $3, failing_since = NULL, last_failure_at = NULL, updated_at = $4,
+        SET state = $2,
+            -- One that waits for its challenge keeps why: what moved from an endpoint that was verified gathers what comes.
+            state_reason = CASE WHEN s.state = $2 AND $2 = 'PENDING_VERIFICATION' THEN s.state_reason ELSE $3 END,
+            failing_since = NULL, last_failure_at = NULL, updated_at = $4,
             state_changed_at = CASE WHEN s.state = $2 THEN s.state_changed_at ELSE $4 END,
             verification_due_at = CASE WHEN $2 = 'PENDING_VERIFICATION'
                                        THEN greatest($4::timestamptz, s.challenge_floor_at) END,

@@ -250,7 +250,10 @@ async fn update(args: UpdateArgs) -> anyhow::Result<()> {
     let portal = portal(&args.common)?;
     let document = portal.send(Method::PATCH, &path(args.id), &body).await?;
     show(&args.common, &document)?;
-    if body.get("url").is_some() && document["state"] == "PENDING_VERIFICATION" {
+    let waits = body.get("url").is_some() && document["state"] == "PENDING_VERIFICATION";
+    if waits && document["stateReason"] == "ENDPOINT_CHANGED" {
+        output::note("what comes waits until the endpoint has answered its challenge");
+    } else if waits {
         output::note(format_args!(
             "until the endpoint has answered its challenge, events become no notifications of this subscription; then `postrider replay {} \
              --newer-than 1h --status MISSED` sends those of that time",

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use chrono::TimeDelta;
+use domain::clock::{Clock as _, SystemClock};
 use domain::notification::{NotificationId, NotificationStatus};
-use domain::subscription::{EventFilter, SubscriptionState};
+use domain::subscription::{Command, EventFilter, SubscriptionState};
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::NewEvent;
+use store::webhook::{CommandOutcome, NewEvent};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::reseller::scene::{event, new, row};
-use crate::scene::{LONG, count};
+use crate::scene::{LONG, act, count};
 
 /// Stores one event; returns whom it goes to.
 async fn fan_out(store: &Store, event: NewEvent) -> BTreeSet<Uuid> {
@@ -133,6 +135,51 @@ async fn an_event_that_matches_nothing_remembers_whom_it_missed_and_why(pool: Pg
     ]);
     assert_eq!(missed(&store, one.id).await, Some(expected));
     assert_eq!(missed(&store, two.id).await, None, "it became a notification");
+}
+
+#[testkit::database_test]
+async fn what_comes_while_an_endpoint_moves_waits_until_it_has_answered(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let now = SystemClock.now() + TimeDelta::hours(1);
+    let command = async |id, command, minutes| {
+        let at = act(now + TimeDelta::minutes(minutes));
+        let done = store.command_subscription("acme", id, command, at).await;
+        assert!(matches!(done, Ok(CommandOutcome::Done(_))), "{done:?}");
+    };
+    let moved = SubscriptionRow::active().make(&pool).await;
+    command(moved, Command::MoveEndpoint, 0).await;
+    // Asked once more it is still one that moves.
+    command(moved, Command::Verify, 20).await;
+    // One that has never answered is not, wherever it moves.
+    let never = SubscriptionRow::in_state(SubscriptionState::PendingVerification);
+    let never = never.make(&pool).await;
+    command(never, Command::MoveEndpoint, 0).await;
+
+    let event = event("domain.created");
+    let inserted = store.insert_events(&[event], true, LONG).await.unwrap();
+    let [only] = new(&inserted[0]) else {
+        panic!("{inserted:?}")
+    };
+    assert_eq!(
+        (only.subscription_id, only.status),
+        (moved, NotificationStatus::Pending)
+    );
+    let waiting = row(&pool, only.id).await;
+    assert_eq!(
+        (waiting.status.as_str(), waiting.reason.as_deref()),
+        ("PENDING", Some("UNVERIFIED"))
+    );
+    let promote = async || {
+        let promoting = store.promote_first_attempts(now, None, 10, 10, LONG);
+        promoting.await.unwrap().notifications.len()
+    };
+    assert_eq!(promote().await, 0);
+    sqlx::query("UPDATE subscriptions SET state = 'ACTIVE', state_reason = 'VERIFIED' WHERE id = $1")
+        .bind(moved)
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!(promote().await, 1);
 }
 
 #[testkit::database_test]

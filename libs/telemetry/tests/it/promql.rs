@@ -44,14 +44,15 @@ pub(crate) struct Known {
 impl Known {
     /// The catalogue, and what recording rules make of it.
     pub(crate) fn new(recording: &[(String, String)]) -> Self {
-        let catalogue = Self {
+        let mut known = Self {
             recorded: BTreeMap::new(),
         };
-        let recorded = recording
-            .iter()
-            .map(|(name, expression)| (name.clone(), catalogue.check(expression)))
-            .collect();
-        Self { recorded }
+        // One that is made of others stands behind them.
+        for (name, expression) in recording {
+            let labels = known.check(expression);
+            known.recorded.insert(name.clone(), labels);
+        }
+        known
     }
 
     /// Fails on a metric or a label that does not exist; returns every label of the metrics that are used.

@@ -328,6 +328,12 @@ fn rules() -> Vec<(&'static str, Vec<f64>, Told)> {
                 tables(f).webpush.months = vec![webpush_month(2, WEBPUSH_OLD + 1)];
             }),
         ),
+        ("PostriderAcceptedBudgetBurnsFast", vec![], Not(watched)),
+        ("PostriderAcceptedBudgetBurns", vec![], Not(watched)),
+        ("PostriderPushesBudgetBurnsFast", vec![], Not(watched)),
+        ("PostriderPushesBudgetBurns", vec![], Not(watched)),
+        ("PostriderNotificationsBudgetBurnsFast", vec![], Not(watched)),
+        ("PostriderNotificationsBudgetBurns", vec![], Not(watched)),
     ]
 }
 

@@ -130,7 +130,7 @@ pub(crate) fn not_to_be_kept() -> (HeaderName, String) {
     (header::CACHE_CONTROL, "no-store".to_owned())
 }
 
-/// Makes a new secret, or takes one that the reseller brings.
+/// Rotates the secret: makes a new one, or takes one that the reseller brings.
 ///
 /// From now on every request is signed with it, and for reseller.secrets.overlapInHours (or overlapHours) with those before it as well. Without a body
 /// the secret is made here; whether one can be brought is reseller.secrets.allowChoosing.

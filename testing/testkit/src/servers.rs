@@ -20,6 +20,6 @@ pub fn amqp_url() -> String {
 
 fn url(variable: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| {
-        panic!("{variable} is not set: run `make test`, or `eval \"$(scripts/servers env)\"` after `scripts/servers start`")
+        panic!("{variable} is not set: run `make test`, or `set -a; eval \"$(scripts/servers env)\"` after `scripts/servers start`")
     })
 }

@@ -32,7 +32,8 @@ const PARTS_MAX: u32 = 10;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("from").required(true))]
 #[command(after_help = "\
-What FAILED or was GIVEN_UP is sent again, and what never was made is made; everything else is left alone.
+What FAILED or was GIVEN_UP is sent again, and what never was made is made, also of events that were accepted before there was the subscription;
+everything else is left alone. It reaches back as far as the installation lets it, 30 days by default: `postrider replay $ID --newer-than 30d --dry-run` counts first.
 
 Examples:
   postrider replay 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --newer-than 2h --dry-run

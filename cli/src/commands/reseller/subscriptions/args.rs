@@ -161,6 +161,15 @@ pub(crate) struct Fields {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+A first subscription, from a secret to the first event; the endpoint has to know the secret before it is challenged:
+  (printf whsec_; openssl rand -base64 32) > secret                    a secret of your own
+  SIGNING_SECRET=$(cat secret) postrider listen                        or start your endpoint with it
+  postrider subscriptions check https://reseller.example/hooks         can it be reached, step by step
+  postrider subscriptions create --url https://reseller.example/hooks --event-types 'domain.*' --email ops@reseller.example --secret-file secret
+  postrider subscriptions verify $ID --wait                            when it is not ACTIVE within seconds
+  postrider subscriptions confirm $ID --code 5F0C81A94D                the code that was sent to the address
+  postrider subscriptions test $ID --wait                              a first event")]
 pub(crate) struct CreateArgs {
     /// The endpoint: an https URL.
     #[arg(long)]

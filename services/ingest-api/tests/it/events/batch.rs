@@ -30,6 +30,19 @@ fn named(number: usize) -> Value {
 }
 
 #[testkit::test]
+async fn the_sample_of_the_guide_is_taken(it: Installation) {
+    let guide = include_str!("../../../../../docs/ingest.md");
+    let samples = guide.split("```json\n").skip(1);
+    let samples = samples.filter_map(|rest| serde_json::from_str::<Value>(rest.split("```").next()?).ok());
+    let batches: Vec<Value> = samples.filter(|sample| sample["events"].is_array()).collect();
+    assert_eq!(batches.len(), 1, "the guide has the sample of a batch");
+    let service = Running::ready(&it).await;
+    let events = batches[0]["events"].as_array().unwrap();
+    let answer = service.post_batch(events).send().await.unwrap();
+    assert_eq!(stored(answer).await.len(), events.len());
+}
+
+#[testkit::test]
 async fn a_thousand_events_are_stored_and_published_in_their_order(it: Installation) {
     let service = Running::ready(&it).await;
     SubscriptionRow::active().make(&it.pool).await;

@@ -39,11 +39,12 @@ make_python_environment() {
 }
 
 # ensure_python_packages REQUIREMENTS ENVIRONMENT MODULE [OPTION OF PIP...]: an environment of its own, as the other tests need none of
-# its packages. MODULE is one of them.
+# its packages. MODULE is one of them, or a program that one of them brings.
 ensure_python_packages() {
     local requirements=$1 environment=$2 module=$3 log=$LOG_DIR/$3-python.log
     shift 3
-    if cmp -s -- "$requirements" "$environment/requirements.txt" && "$environment/bin/python" -c "import $module" 2>/dev/null; then
+    if cmp -s -- "$requirements" "$environment/requirements.txt" &&
+        { [[ -x $environment/bin/$module ]] || "$environment/bin/python" -c "import $module" 2>/dev/null; }; then
         return
     fi
     ensure_python_installed

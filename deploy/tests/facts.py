@@ -35,6 +35,14 @@ def variables():
     return plain | {f"{name}_FILE" for name in plain} | {"POSTRIDER_CONFIG"}
 
 
+def misfits(name, environment, handed):
+    """What is wrong with the variables of a process that is handed these files, and no others, as secrets."""
+    files = {value for variable, value in environment.items() if variable.endswith("_FILE")}
+    yield from (f"{name}: {variable} is no variable of the configuration" for variable in environment.keys() - variables())
+    yield from (f"{name}: a variable names {file}, which is not handed over" for file in files - handed)
+    yield from (f"{name}: is given {file} and does not need it" for file in handed - files)
+
+
 def metrics():
     return set(re.findall(r"^\| `(\w+)` \| (?:counter|gauge|histogram) ", read("docs/telemetry.md"), re.MULTILINE))
 

@@ -72,20 +72,15 @@ def check_pod(name, spec):
 def check_environment(name, spec, container):
     """Variables exist, name files that are mounted, and refer to variables that come before them."""
     mounted = mounted_files(spec, container)
-    secrets = {path for path in mounted if path.startswith("/run/secrets/")}
-    named, before = set(), set()
+    plain = {variable["name"]: variable.get("value", "") for variable in container["env"] if "valueFrom" not in variable}
+    problems.extend(facts.misfits(name, plain, {path for path in mounted if path.startswith("/run/secrets/")}))
+    expect(plain["POSTRIDER_CONFIG"] in mounted, f"{name}: its configuration is not mounted")
+    before = set()
     for variable in container["env"]:
         value = variable.get("value", "")
         for reference in re.findall(r"\$\((\w+)\)", value):
             expect(reference in before, f"{name}: {variable['name']} refers to {reference}, which does not come before it")
         before.add(variable["name"])
-        if "valueFrom" not in variable:
-            expect(variable["name"] in facts.variables(), f"{name}: {variable['name']} is no variable of the configuration")
-        if variable["name"].endswith("_FILE") or variable["name"] == "POSTRIDER_CONFIG":
-            expect(value in mounted, f"{name}: {variable['name']} names {value}, which is not mounted")
-            named.add(value)
-    for path in secrets - named:
-        problems.append(f"{name}: is given {path} and does not need it")
 
 
 def mounted_files(spec, container):

@@ -28,15 +28,9 @@ def environment(text):
 def check_variables(name, text):
     """Variables exist, and each file that one names is handed over by systemd, from the one folder that secrets are in."""
     secrets = dict(value.split(":", 1) for value in values(text, "LoadCredential"))
-    named = set()
-    for variable, value in environment(text).items():
-        expect(variable in facts.variables(), f"{name}: {variable} is no variable of the configuration")
-        if variable.endswith("_FILE"):
-            expect(value.startswith("%d/") and value[3:] in secrets, f"{name}: {variable} names {value}, which is not handed over")
-            named.add(value[3:])
+    problems.extend(facts.misfits(name, environment(text), {f"%d/{secret}" for secret in secrets}))
     for secret, path in secrets.items():
         expect(path == f"/etc/postrider/secrets/{secret}", f"{name}: {secret} comes from {path}")
-        expect(secret in named, f"{name}: is given {secret} and does not need it")
 
 
 def check_service(name, text):

@@ -416,7 +416,13 @@
   if (!preferences.get("tz")) prefer("tz", ownZone);
   if (root.dataset.tz !== zone()) rewriteTimes(document);
   $("#errors")?.focus();
-  $("#places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  // Not by scrollIntoView: from what that shows Tab goes on in Chromium 148, past the way to the content.
+  const places = $("#places"), here = $("#places [aria-current]");
+  if (here) {
+    const [inner, outer] = [here.getBoundingClientRect(), places.getBoundingClientRect()];
+    places.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+    places.scrollTop += Math.max(0, inner.bottom - outer.bottom);
+  }
   for (const retry of $$("[data-retry]")) setTimeout(() => location.reload(), Math.max(1, Number(retry.dataset.retry) || 5) * 1000);
   prepare();
   schedule();

@@ -48,6 +48,10 @@ unpack() {
 # build_previous REVISION: makes PREVIOUS_POSTRIDER. Everything but the workspace's own crates has been built for the checkout
 # already, if the lock file says the same, and is used again. The binary alone has a folder of its own, since it is named as
 # that of the checkout is. Naming a test makes cargo choose the features of dependencies as for 'cargo test --workspace'.
+#
+# Cargo tells the crates of two workspaces apart by their paths within them alone, and would go on with those of the earlier
+# version for the checkout. An amount of debug information that nothing else is built with gives them names of their own; the
+# manifest keeps dependencies without any.
 build_previous() {
     local revision=$1 shared
     make_dev_dir
@@ -58,7 +62,8 @@ build_previous() {
     (
         close_inherited_descriptors
         cd -- "$PREVIOUS_DIR/source"
-        SQLX_OFFLINE=true CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 \
+        SQLX_OFFLINE=true CARGO_INCREMENTAL=0 \
+            CARGO_PROFILE_DEV_DEBUG=line-directives-only CARGO_PROFILE_TEST_DEBUG=line-directives-only \
             CARGO_TARGET_DIR=$PREVIOUS_DIR/target CARGO_BUILD_BUILD_DIR=$shared \
             cargo build --locked --workspace --bin postrider --test edges >&2
     )

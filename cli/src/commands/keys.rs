@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Subcommand};
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
-use domain::key::{KeyDigest, Role, RoleConflict, format_key};
+use domain::key::{KeyDigest, Role, RoleConflict, can_be_limited, format_key};
 use domain::lane::Lane;
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use domain::scope::{Scope, limits};
@@ -170,18 +170,18 @@ fn check_reseller(args: &CreateArgs) -> Result<(), &'static str> {
 fn check_limits(args: &CreateArgs) -> Result<(), String> {
     let scope = args.scope();
     let is_limited = !scope.is_open() || args.per_second.is_some();
-    if is_limited && args.roles.iter().any(|role| *role != Role::Ingest) {
+    if is_limited && !can_be_limited(&args.roles) {
         return Err("--only-… and --per-second go with --role ingest alone".to_owned());
     }
-    let option = |field| match field {
+    let option = |field: &str| match field {
         "prototypes" => "--only-prototype",
         "resellers" => "--only-reseller",
         _ => "--only-event-type",
     };
-    let wrong = scope.wrong().into_iter();
-    wrong
-        .take(1)
-        .try_for_each(|(field, detail)| Err(format!("{}: {detail}", option(field))))
+    match scope.wrong().first() {
+        None => Ok(()),
+        Some((field, detail)) => Err(format!("{}: {detail}", option(field))),
+    }
 }
 
 fn generate() -> anyhow::Result<String> {

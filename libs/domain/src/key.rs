@@ -73,6 +73,12 @@ impl Role {
     }
 }
 
+/// Whether a key of these roles can have a scope and a pace: those limit what is handed in, and a key that may do more would look limited and
+/// not be. The database insists on the same.
+pub fn can_be_limited(roles: &[Role]) -> bool {
+    roles.iter().all(|role| *role == Role::Ingest)
+}
+
 /// Why a key cannot have these roles: a reseller's key is nothing else, so its role and its reseller come together and alone. The database
 /// insists on the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +145,18 @@ mod tests {
         assert_eq!(key.len(), 3 + 64);
         assert!(key.starts_with("pr_abab"));
         assert_ne!(KeyDigest::of(&key), KeyDigest::of(&format_key(&[0xac; 32])));
+    }
+
+    #[test]
+    fn only_a_key_that_hands_in_and_nothing_else_can_be_limited() {
+        assert!(can_be_limited(&[Role::Ingest]));
+        for roles in [
+            &[Role::Admin][..],
+            &[Role::Ingest, Role::Viewer],
+            &[Role::Reseller],
+        ] {
+            assert!(!can_be_limited(roles), "{roles:?}");
+        }
     }
 
     #[test]

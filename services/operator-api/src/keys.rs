@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::key::{KeyDigest, Role, RoleConflict, format_key};
+use domain::key::{KeyDigest, Role, RoleConflict, can_be_limited, format_key};
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use domain::scope::{self, Scope};
 use http::StatusCode;
@@ -360,7 +360,7 @@ fn read(payload: &NewKeyPayload, now: DateTime<Utc>) -> Result<ApiKey, Problem> 
     }
     let conflict = RoleConflict::of(&roles, reseller.is_some()).filter(|_| wrong.is_empty());
     wrong.extend(conflict.map(conflicting));
-    if wrong.is_empty() && roles != [Role::Ingest] {
+    if wrong.is_empty() && !can_be_limited(&roles) {
         let limits = [
             ("scope", !payload.scope.is_open()),
             ("perSecond", payload.per_second.is_some()),

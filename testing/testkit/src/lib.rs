@@ -20,7 +20,7 @@ pub use descriptors::NoDescriptors;
 pub use fault_proxy::{FaultProxy, Toxic};
 pub use fixture::{Fixture, Leftover, leaves, run, see_end};
 pub use installation::{Installation, SWRVE_KEYS, push_request};
-pub use keys::{act_of_a_reseller, key_of_the_house, key_of_the_reseller};
+pub use keys::{act_of_a_reseller, key_of_the_house, key_of_the_reseller, key_stored_as};
 pub use patience::PATIENT;
 pub use servers::{amqp_url, database_url};
 pub use service::Service;

@@ -22,7 +22,7 @@ pub struct PromotedNotification {
 /// What was promoted at once.
 #[derive(Debug, Default)]
 pub struct Promoted {
-    /// The longest waiting of each subscription before the second of any.
+    /// Those that have waited longest first.
     pub notifications: Vec<PromotedNotification>,
     /// After which subscription the next statement goes on; none when this one has come to the last that has something waiting.
     pub next: Option<Uuid>,

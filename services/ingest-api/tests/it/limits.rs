@@ -4,42 +4,33 @@ use domain::clock::{Clock as _, SystemClock};
 use domain::key::{KeyDigest, Role, format_key};
 use domain::lane::Lane;
 use domain::scope::Scope;
-use reqwest::{RequestBuilder, Response};
+use reqwest::Response;
 use serde_json::{Value, json};
 use store::ApiKey;
-use testkit::Installation;
-use uuid::Uuid;
+use testkit::{Installation, key_stored_as};
 
 use crate::events::{event_location, event_with};
 use crate::running::{Running, location, problem, push, stored};
 
 /// A key of the role ingest with these limits.
 async fn key_within(it: &Installation, scope: Scope, per_second: Option<u32>) -> (ApiKey, String) {
-    let mut random = [0; 32];
-    random[..16].copy_from_slice(Uuid::now_v7().as_bytes());
-    let key = format_key(&random);
     let stored = ApiKey {
         scope,
         per_second,
         ..ApiKey::new("test".to_owned(), vec![Role::Ingest], None, SystemClock.now())
     };
-    it.store
-        .insert_api_key(&stored, &KeyDigest::of(&key))
-        .await
-        .unwrap();
+    let key = key_stored_as(&it.store, &stored).await;
     (stored, key)
 }
 
 async fn hand_in(service: &Running, key: &str, path: &str, body: &Value) -> Response {
-    with(service.request("POST", path), key)
+    service
+        .request("POST", path)
+        .bearer_auth(key)
         .json(body)
         .send()
         .await
         .unwrap()
-}
-
-fn with(request: RequestBuilder, key: &str) -> RequestBuilder {
-    request.bearer_auth(key)
 }
 
 fn names(names: &[&str]) -> Vec<String> {
@@ -92,7 +83,12 @@ async fn a_key_hands_in_and_looks_up_what_is_within_its_scope_alone(it: Installa
         (beyond[0].clone(), 404),
         (beyond[1].clone(), 404),
     ] {
-        let answer = with(service.request("GET", &path), &key).send().await.unwrap();
+        let answer = service
+            .request("GET", &path)
+            .bearer_auth(&key)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(answer.status(), status, "{path}");
     }
 }
@@ -155,7 +151,10 @@ async fn an_idempotency_key_is_known_with_the_key_that_another_was_rotated_into(
     let service = Running::ready(&it).await;
     let (old, key) = key_within(&it, Scope::default(), None).await;
     let once = async |key: &str| {
-        let request = with(service.request("POST", "/push"), key).header("idempotency-key", "order-1");
+        let request = service
+            .request("POST", "/push")
+            .bearer_auth(key)
+            .header("idempotency-key", "order-1");
         let answer = request.json(&push()).send().await.unwrap();
         (
             answer.headers().contains_key("idempotent-replayed"),

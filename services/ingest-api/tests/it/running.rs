@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use config::Config;
 use domain::clock::{Clock, SystemClock};
-use domain::key::{KeyDigest, Role, format_key};
+use domain::key::Role;
 use domain::push::PushId;
 use ingest_api::Error;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::{ApiKey, Store};
-use testkit::{Installation, PATIENCE, Service, eventually};
+use testkit::{Installation, PATIENCE, Service, eventually, key_stored_as};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
@@ -152,18 +152,9 @@ pub(crate) fn location(answer: &Response) -> PushId {
 
 /// Makes an API key; returns its identifier and the key.
 pub(crate) async fn make_key(store: &Store, roles: &[Role]) -> (Uuid, String) {
-    let id = Uuid::now_v7();
-    let half = id.as_bytes();
-    let mut random = [0; 32];
-    random[..16].copy_from_slice(half);
-    let key = format_key(&random);
     let reseller = roles.contains(&Role::Reseller).then(|| "acme".to_owned());
-    let stored = ApiKey {
-        id,
-        ..ApiKey::new("test".to_owned(), roles.to_vec(), reseller, SystemClock.now())
-    };
-    store.insert_api_key(&stored, &KeyDigest::of(&key)).await.unwrap();
-    (id, key)
+    let stored = ApiKey::new("test".to_owned(), roles.to_vec(), reseller, SystemClock.now());
+    (stored.id, key_stored_as(store, &stored).await)
 }
 
 /// How many pushes are stored.

@@ -1,11 +1,12 @@
 -- Roles for the services, so that none of them owns the schema. Run it by psql, connected to the database of Postrider as a superuser, before the
--- first migration and once more behind it; it changes nothing that is as it should be.
+-- first migration and once more behind it; it changes nothing that is as it should be. The right to connect is taken from PUBLIC: give it to the roles
+-- of a backup or an exporter by name.
 --
 --   psql --dbname postrider --file deploy/postgres/roles.sql
 --   psql --dbname postrider --command '\password postrider_ingest_api'      and so on, for each role that logs in
 --
 -- postrider_owner    owns the schema. The migration logs in as postrider_migration and is it from the start of a session on, and so is the retry
---                    worker: it makes and drops partitions and indexes.
+--                    worker: it makes and drops partitions and indexes. webpush-connection makes and drops those of Web Push by functions of its.
 -- postrider_service  what every other service may: read and write rows, in the audit log only add them.
 --
 -- Privileges stand on the two groups and not on each service: which statements a service runs changes with every version, and a privilege that is
@@ -29,6 +30,8 @@ GRANT postrider_owner TO postrider_migration, postrider_retry_worker;
 -- What they make belongs to the group, so that either can change it.
 ALTER ROLE postrider_migration SET role = 'postrider_owner';
 ALTER ROLE postrider_retry_worker SET role = 'postrider_owner';
+-- A replay stays behind the transactions of other services that are under way, and has to see when they began.
+GRANT pg_read_all_stats TO postrider_owner;
 GRANT postrider_service TO postrider_ingest_api, postrider_dispatcher, postrider_reseller_portal, postrider_operator_api,
     postrider_webpush_endpoint, postrider_webpush_connection;
 
@@ -43,7 +46,8 @@ SELECT format('GRANT TEMPORARY ON DATABASE %I TO postrider_owner', current_datab
 GRANT USAGE, CREATE ON SCHEMA public TO postrider_owner;
 GRANT USAGE ON SCHEMA public TO postrider_service;
 
--- An installation of before, whose schema another role owns. What runs with that role goes on until its URL is changed.
+-- An installation of before, whose schema another role owns. What runs with that role goes on until its URL is changed; then run this once more, for
+-- the partitions that the old retry worker has made meanwhile.
 SELECT DISTINCT format('GRANT postrider_owner TO %s', r.oid::regrole)
 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT r.rolsuper AND r.rolname <> 'postrider_owner'

@@ -19,6 +19,8 @@ def members(group):
 logins = {role(service) for service in facts.services()} | {"postrider_migration"}
 owners = {"postrider_migration", "postrider_retry_worker"}
 made = set(re.findall(r"'(postrider_\w+)'", re.search(r"CREATE ROLE %I LOGIN.*?\\gexec", roles, re.DOTALL).group(0)))
+if "GRANT pg_read_all_stats TO postrider_owner;" not in roles:
+    sys.exit("a replay cannot see the transactions of other services")
 problems = [
     f"{what}: {sorted(found ^ expected)}"
     for what, found, expected in [

@@ -35,6 +35,11 @@ pub enum Error {
     /// The schema could not be brought up to date.
     #[error("the schema could not be brought up to date")]
     Migrate(#[source] sqlx::migrate::MigrateError),
+    /// Sessions of other roles write events, and since when is hidden from this one: what they write may be missed.
+    #[error(
+        "sessions of other roles write events, and since when is hidden from this role: GRANT pg_read_all_stats to it, as deploy/postgres/roles.sql does"
+    )]
+    HiddenSessions,
     /// A stored value means nothing to this version of the program.
     #[error("the stored {what} {found:?} is unknown to this version")]
     Corrupt {

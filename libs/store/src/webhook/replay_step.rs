@@ -210,18 +210,29 @@ impl Missed {
 /// before, however long its commit takes: the cursor stays behind all of these. To be asked before events are looked at, so
 /// that what ends in between is seen there.
 async fn settled(connection: &mut PgConnection, now: DateTime<Utc>) -> Result<DateTime<Utc>, Error> {
-    let oldest = sqlx::query_scalar!(
+    let writing = sqlx::query!(
         r#"
-        SELECT min(xact_start) FROM pg_stat_activity
-        WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
-          -- What has not written for a minute only reads, as a backup does for hours.
-          AND (backend_xid IS NOT NULL OR backend_xmin IS NOT NULL AND xact_start > clock_timestamp() - interval '1 minute')
+        SELECT
+            (SELECT min(xact_start) FROM pg_stat_activity
+             WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+               -- What has not written for a minute only reads, as a backup does for hours.
+               AND (backend_xid IS NOT NULL OR backend_xmin IS NOT NULL AND xact_start > clock_timestamp() - interval '1 minute')) AS oldest,
+            -- Of sessions of other roles most is NULL without the privileges of pg_read_all_stats. What they have locked is not hidden.
+            EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+                    WHERE l.relation = 'events'::regclass AND l.mode = 'RowExclusiveLock'
+                      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                      AND a.backend_type IS NULL) AS "hidden!"
         "#,
     )
     .fetch_one(connection)
     .await?;
+    if writing.hidden {
+        return Err(Error::HiddenSessions);
+    }
     let settled = now - TimeDelta::from_std(SETTLED_AFTER).unwrap_or_default();
-    Ok(oldest.map_or(settled, |oldest| settled.min(oldest - BEGUN_WITHIN)))
+    Ok(writing
+        .oldest
+        .map_or(settled, |oldest| settled.min(oldest - BEGUN_WITHIN)))
 }
 
 async fn candidates(

@@ -7,6 +7,9 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationState;
 use domain::push::PushId;
 use metrics_exporter_prometheus::PrometheusBuilder;
+use sqlx::AssertSqlSafe;
+use sqlx::postgres::PgPoolOptions;
+use store::Store;
 use store::webhook::{NewReplay, ReplayRequested};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
@@ -130,4 +133,52 @@ async fn a_slow_replay_does_not_hold_up_another(it: Installation) {
         .into_iter()
         .collect();
     assert_eq!(running[&slow], "RUNNING");
+}
+
+/// As where each service has a role of its own: what the sessions of others do is hidden without a privilege.
+#[testkit::test]
+async fn a_replay_does_not_pass_by_what_a_hidden_session_writes(it: Installation) {
+    let subscription = SubscriptionRow::active().make(&it.pool).await;
+    missed_events(&it).await;
+    let replay = replay(&it, subscription, 1_000).await;
+    let role = format!("role_{}", Uuid::now_v7().simple());
+    let administer = async |statements: String| {
+        sqlx::raw_sql(AssertSqlSafe(statements))
+            .execute(&it.pool)
+            .await
+            .unwrap();
+    };
+    administer(format!(
+        "CREATE ROLE {role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO {role};
+         GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {role}"
+    ))
+    .await;
+    let become_it = format!("SET ROLE {role}");
+    let pool = PgPoolOptions::new()
+        .after_connect(move |connection, _| {
+            let become_it = become_it.clone();
+            Box::pin(async move {
+                sqlx::raw_sql(AssertSqlSafe(become_it))
+                    .execute(connection)
+                    .await?;
+                Ok(())
+            })
+        })
+        .connect(it.config.database.url.expose())
+        .await
+        .unwrap();
+    let worker = Store::from_pool(pool.clone());
+    let step = async || worker.advance_replay(replay, SystemClock.now()).await;
+    let mut writer = it.pool.begin().await.unwrap();
+    sqlx::query("UPDATE events SET body = body WHERE false")
+        .execute(&mut *writer)
+        .await
+        .unwrap();
+    let hidden = step().await.unwrap_err();
+    assert!(matches!(hidden, store::Error::HiddenSessions), "{hidden:?}");
+    administer(format!("GRANT pg_read_all_stats TO {role}")).await;
+    assert!(step().await.is_ok());
+    writer.rollback().await.unwrap();
+    pool.close().await;
+    administer(format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }

@@ -14,7 +14,9 @@ failing AS (
     FROM failing f WHERE f.subscription_id IS NOT NULL)
 SELECT
     (SELECT min(head.created_at) FROM waiting w
-     JOIN subscriptions s ON s.id = w.subscription_id AND NOT s.suspended
+     JOIN subscriptions s ON s.id = w.subscription_id
+         -- Those that may be sent to: what a pause or a challenge holds back is no lag.
+         AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
      CROSS JOIN LATERAL (
          SELECT n.created_at FROM notifications n
          WHERE n.subscription_id = w.subscription_id AND n.status = 'PENDING'
@@ -22,7 +24,8 @@ SELECT
     -- What is in line is not due; when to look at a line may be.
     least((SELECT release_at FROM subscription_budgets WHERE release_at IS NOT NULL ORDER BY release_at LIMIT 1),
           (SELECT min(head.next_attempt_at) FROM failing f
-           JOIN subscriptions s ON s.id = f.subscription_id AND NOT s.suspended
+           JOIN subscriptions s ON s.id = f.subscription_id
+               AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
            CROSS JOIN LATERAL (
                SELECT n.next_attempt_at FROM notifications n
                WHERE n.subscription_id = f.subscription_id AND n.status = 'RETRY'

@@ -13,18 +13,21 @@ sendable AS (
                       WHERE l.subscription_id = s.id AND l.lane = 'first'
                         AND (l.until > now() AND l.until <= now() + $5::interval
                              OR l.outage_until BETWEEN now() AND now() + $6::interval))),
--- No more is read of each than there may be room for.
+-- What there may be room for of each. One more is read, so that it is known of each whether it has more.
 share AS (
     SELECT LEAST($2, 2 * $3::bigint / GREATEST(count(*), 1) + 1) AS size FROM sendable),
-oldest AS (
-    SELECT o.id, o.status, count(*) OVER (PARTITION BY s.id) >= share.size AS more,
+read AS (
+    SELECT s.id AS subscription_id, o.id, o.status,
+           count(*) OVER (PARTITION BY s.id) AS found, share.size,
            row_number() OVER (PARTITION BY s.id ORDER BY o.id) AS rank
     FROM share CROSS JOIN sendable s
     CROSS JOIN LATERAL (
         SELECT n.id, n.status FROM notifications n
-        WHERE n.subscription_id = s.id AND n.status = 'PENDING' ORDER BY n.id LIMIT share.size) o
-    -- Everybody's first one before anybody's second.
-    ORDER BY rank, o.id LIMIT $3),
+        WHERE n.subscription_id = s.id AND n.status = 'PENDING' ORDER BY n.id LIMIT share.size + 1) o),
+oldest AS (
+    SELECT id, status, found > count(*) OVER (PARTITION BY subscription_id) AS more
+    -- The first one of each before the second of any.
+    FROM (SELECT * FROM read WHERE rank <= size ORDER BY rank, id LIMIT $3) AS first_in_turn),
 locked AS (
     SELECT n.id, o.more FROM oldest o
     -- Not the name of the status: it would let the planner read all that wait instead of these by id.

@@ -8,28 +8,33 @@ WITH RECURSIVE waiting AS (
     FROM waiting w WHERE w.subscription_id IS NOT NULL AND w.place < $8),
 sendable AS (
     SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
-    WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
+    -- Those alone that have one due: the others must not make the shares smaller.
+    WHERE (SELECT true FROM notifications n
+           WHERE n.subscription_id = s.id AND n.status = 'RETRY' AND n.next_attempt_at <= $1 LIMIT 1)
+      AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
       AND NOT EXISTS (SELECT FROM subscription_sidelines l
                       WHERE l.subscription_id = s.id AND l.lane = 'retry'
                         AND (l.until > now() AND l.until <= now() + $5::interval
                              OR l.outage_until BETWEEN now() AND now() + $6::interval))),
--- As above.
+-- As for first attempts.
 share AS (
     SELECT LEAST($2, 2 * $3::bigint / GREATEST(count(*), 1) + 1) AS size FROM sendable),
-overdue AS (
-    SELECT o.id, o.status, o.next_attempt_at,
-           count(*) OVER (PARTITION BY s.id) >= share.size AS more,
+read AS (
+    SELECT s.id AS subscription_id, o.id, o.status, o.next_attempt_at,
+           count(*) OVER (PARTITION BY s.id) AS found, share.size,
            row_number() OVER (PARTITION BY s.id ORDER BY o.next_attempt_at, o.id) AS rank
     FROM share CROSS JOIN sendable s
     CROSS JOIN LATERAL (
         SELECT n.id, n.status, n.next_attempt_at FROM notifications n
         WHERE n.subscription_id = s.id AND n.status = 'RETRY'
           AND n.next_attempt_at <= $1
-        ORDER BY n.next_attempt_at, n.id LIMIT share.size) o
-    ORDER BY rank, o.next_attempt_at, o.id LIMIT $3),
+        ORDER BY n.next_attempt_at, n.id LIMIT share.size + 1) o),
+overdue AS (
+    SELECT id, status, next_attempt_at, found > count(*) OVER (PARTITION BY subscription_id) AS more
+    FROM (SELECT * FROM read WHERE rank <= size ORDER BY rank, next_attempt_at, id LIMIT $3) AS first_in_turn),
 locked AS (
     SELECT n.id, o.more, o.next_attempt_at FROM overdue o
-    -- As above.
+    -- As for first attempts.
     JOIN notifications n ON n.id = o.id AND n.status = o.status
     FOR UPDATE OF n SKIP LOCKED),
 promoted AS (

@@ -2,6 +2,7 @@
 //! everything that waits for a time.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -45,8 +46,9 @@ impl Place {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, after: Option<Uuid>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = after;
+    /// Returns what it has been.
+    fn set(&self, after: Option<Uuid>) -> Option<Uuid> {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), after)
     }
 }
 
@@ -110,8 +112,8 @@ impl Job for SendScheduledNotifications {
                 .await;
             let more = released.as_ref().is_ok_and(|released| released.more);
             let promoted = released.map(|released| released.promoted);
-            publish(context, Queue::ResellerReady, promoted, started).await?;
-            if !more {
+            let taken = publish(context, Queue::ResellerReady, promoted, started).await?;
+            if !more || taken == Taken::Some {
                 return Ok(());
             }
         }
@@ -148,20 +150,41 @@ async fn send_shares<F>(
 where
     F: Future<Output = Result<Promoted, store::Error>>,
 {
-    for _ in 0..STATEMENTS {
+    let promote = &promote;
+    take_turns(place, |after| async move {
         let limit = room(context, queue).await?;
         if limit == 0 {
-            return Ok(());
+            return Ok(ControlFlow::Break(after));
         }
         let started = SystemTime::now();
-        let promoted = promote(context.clock.now(), place.get(), limit.min(BATCH)).await;
+        let promoted = promote(context.clock.now(), after, limit.min(BATCH)).await;
         let next = promoted.as_ref().map_or(None, |promoted| promoted.next);
-        place.set(next);
         let promoted = promoted.map(|promoted| promoted.notifications);
-        publish(context, queue, promoted, started).await?;
-        if next.is_none() {
-            return Ok(());
+        Ok(match publish(context, queue, promoted, started).await? {
+            Taken::All => ControlFlow::Continue(next),
+            Taken::Some => ControlFlow::Break(next),
+        })
+    })
+    .await
+}
+
+/// Has all subscriptions looked at, some hundred with each call, from where the last run ended. `look` says after which
+/// subscription the next call goes on: after none, when it has come to the last. It breaks off when no more can be sent now.
+async fn take_turns<E, F>(place: &Place, mut look: impl FnMut(Option<Uuid>) -> F) -> Result<(), E>
+where
+    F: Future<Output = Result<ControlFlow<Option<Uuid>, Option<Uuid>>, E>>,
+{
+    // A run that begins in the middle goes on with the first ones.
+    let mut ends_at_the_last = place.get().is_none();
+    for _ in 0..STATEMENTS {
+        // When it fails, the next run begins with the first: those before the one that fails have their turn.
+        let looked = look(place.set(None)).await?;
+        let (ControlFlow::Break(next) | ControlFlow::Continue(next)) = looked;
+        place.set(next);
+        if looked.is_break() || next.is_none() && ends_at_the_last {
+            break;
         }
+        ends_at_the_last |= next.is_none();
     }
     Ok(())
 }
@@ -200,17 +223,24 @@ async fn traces_of(context: &Context, promoted: &[PromotedNotification]) -> Hash
     }
 }
 
+/// How much of what was published the broker has confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    All,
+    Some,
+}
+
 /// Publishes what was promoted; what the broker does not confirm waits again.
 async fn publish(
     context: &Context,
     queue: Queue,
     promoted: Result<Vec<PromotedNotification>, store::Error>,
     started: SystemTime,
-) -> Result<(), JobError> {
+) -> Result<Taken, JobError> {
     let promoted =
         promoted.inspect_err(|_| Metric::StoreErrors.increment_with(&[("operation", "promoting")], 1))?;
     if promoted.is_empty() {
-        return Ok(());
+        return Ok(Taken::All);
     }
     let promoting = started..SystemTime::now();
     let mut traces = traces_of(context, &promoted).await;
@@ -236,11 +266,70 @@ async fn publish(
         .collect();
     let taken = promoted.len() - refused.len();
     Metric::NotificationsPromoted.increment_with(&[("queue", queue.name())], taken as u64);
-    if !refused.is_empty() {
-        context
-            .store
-            .spill_notifications(&refused, SpillReason::NotEnqueued, context.clock.now())
-            .await?;
+    if refused.is_empty() {
+        return Ok(Taken::All);
     }
-    Ok(())
+    context
+        .store
+        .spill_notifications(&refused, SpillReason::NotEnqueued, context.clock.now())
+        .await?;
+    Ok(Taken::Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use super::*;
+
+    /// Which of `parts` are looked at in a run that begins at `from`, and where the next one begins. Each part is named by its number.
+    async fn run(parts: u128, from: u128, full_at: Option<u128>) -> (Vec<u128>, u128) {
+        let place = Place(Mutex::new((from > 0).then(|| Uuid::from_u128(from))));
+        let mut looked = Vec::new();
+        take_turns(&place, |after| {
+            let part = after.map_or(0, |after| after.as_u128());
+            ready(Ok::<_, ()>(if full_at == Some(part) {
+                ControlFlow::Break(after)
+            } else {
+                looked.push(part);
+                ControlFlow::Continue((part + 1 < parts).then(|| Uuid::from_u128(part + 1)))
+            }))
+        })
+        .await
+        .unwrap();
+        (looked, place.get().map_or(0, |place| place.as_u128()))
+    }
+
+    #[tokio::test]
+    async fn a_run_from_the_first_ends_at_the_last() {
+        assert_eq!(run(1, 0, None).await, (vec![0], 0));
+        assert_eq!(run(3, 0, None).await, (vec![0, 1, 2], 0));
+    }
+
+    #[tokio::test]
+    async fn a_run_from_the_middle_goes_on_with_those_before() {
+        assert_eq!(run(3, 2, None).await, (vec![2, 0, 1, 2], 0));
+    }
+
+    #[tokio::test]
+    async fn those_behind_many_others_have_their_turn_in_the_next_run() {
+        assert_eq!(run(12, 0, None).await, ((0..10).collect(), 10));
+        assert_eq!(
+            run(12, 10, None).await,
+            ([10, 11].into_iter().chain(0..8).collect(), 8)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_run_that_finds_no_room_begins_there_the_next_time() {
+        assert_eq!(run(4, 0, Some(2)).await, (vec![0, 1], 2));
+        assert_eq!(run(4, 0, Some(0)).await, (vec![], 0));
+    }
+
+    #[tokio::test]
+    async fn after_a_failure_the_next_run_begins_with_the_first() {
+        let place = Place(Mutex::new(Some(Uuid::from_u128(7))));
+        let failed = take_turns(&place, |_| ready(Err("no database"))).await;
+        assert_eq!((failed, place.get()), (Err("no database"), None));
+    }
 }

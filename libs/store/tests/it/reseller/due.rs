@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationId, NotificationState};
+use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
 use store::Store;
 use store::webhook::SpillReason;
@@ -55,6 +56,23 @@ async fn each_subscription_gets_its_share_of_retries_longest_overdue_first(pool:
         [overdue[3].1, overdue[4].1]
     );
     assert_eq!(store.waiting_retries(much, now, 1).await.unwrap(), waiting[..1]);
+}
+
+#[testkit::database_test]
+async fn retries_that_are_not_due_take_no_room_from_those_that_are(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let due = SubscriptionRow::active().make(&pool).await;
+    notifications(&pool, NotificationState::Retry, due, 40).await;
+    for _ in 0..60 {
+        let later = SubscriptionRow::active().make(&pool).await;
+        let row = NotificationRow::in_state(NotificationState::Retry, later);
+        row.due_in(TimeDelta::hours(1)).make(&pool).await;
+    }
+    let promoted = store
+        .promote_retries(SystemClock.now(), None, 32, 60, LONG)
+        .await
+        .unwrap();
+    assert_eq!(promoted.notifications.len(), 32);
 }
 
 #[testkit::database_test]
@@ -148,6 +166,18 @@ async fn the_backlog_shows_what_has_waited_longest(pool: PgPool) {
     .unwrap();
     let retry = NotificationRow::in_state(NotificationState::Retry, paused);
     let held_back = retry.due_in(TimeDelta::hours(-8)).make(&pool).await;
+    // So does what waits for a challenge.
+    let moving = SubscriptionRow::in_state(SubscriptionState::PendingVerification)
+        .make(&pool)
+        .await;
+    notifications(&pool, NotificationState::Pending, moving, 1).await;
+    sqlx::query(
+        "UPDATE notifications SET created_at = created_at - interval '1 day' WHERE subscription_id = $1",
+    )
+    .bind(moving)
+    .execute(&pool)
+    .await
+    .unwrap();
     // Of two subscriptions whose backlog counts, the one that comes later may have waited longer.
     let later = SubscriptionRow::active().make(&pool).await;
     let longest = notifications(&pool, NotificationState::Pending, later, 1).await;

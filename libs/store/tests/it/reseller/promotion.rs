@@ -83,6 +83,39 @@ async fn no_subscription_gets_a_second_one_before_each_has_had_a_first(pool: PgP
     assert!(promote(&store, 5, 50).await.is_empty());
 }
 
+/// The engine that gets one of these comes back for what else its subscription has waiting.
+#[testkit::database_test]
+async fn it_is_said_of_those_alone_whose_subscription_has_more(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let mut subscriptions = Vec::new();
+    for _ in 0..30 {
+        subscriptions.push(SubscriptionRow::active().make(&pool).await);
+    }
+    // (waiting of each, share, room, promoted, of which so many have more behind them)
+    for (waiting, share, room, expected) in [
+        (1, 32, 6, (6, 0)),
+        (1, 32, 100, (30, 0)),
+        (2, 32, 30, (30, 30)),
+        (2, 32, 100, (60, 0)),
+        (2, 2, 100, (60, 0)),
+        (3, 2, 100, (60, 60)),
+    ] {
+        sqlx::query("DELETE FROM notifications")
+            .execute(&pool)
+            .await
+            .unwrap();
+        for subscription in &subscriptions {
+            notifications(&pool, NotificationState::Pending, *subscription, waiting).await;
+        }
+        let promoted = promote(&store, share, room).await.len();
+        let more: i64 = sqlx::query_scalar("SELECT count(*) FROM notifications WHERE reason = 'BACKLOG'")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+        assert_eq!((promoted, more), expected, "{waiting} of each, {share}, {room}");
+    }
+}
+
 #[testkit::database_test]
 async fn when_there_is_room_for_few_who_has_waited_longest_comes_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());

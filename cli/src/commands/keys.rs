@@ -14,7 +14,7 @@ use domain::scope::{Scope, limits};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde_json::json;
-use store::ApiKey;
+use store::{ApiKey, KeyRotated};
 use uuid::Uuid;
 
 use super::database::{Database, by_hand};
@@ -256,17 +256,22 @@ async fn rotate(database: &Database, args: RotateArgs) -> anyhow::Result<()> {
     let made = rotating
         .await
         .with_context(|| database.failure("rotate the key in"))?;
-    let Some(made) = made else {
-        bail!(
+    let (made, until) = match made {
+        KeyRotated::Done { into, until } => (into, until),
+        KeyRotated::Before(into) => bail!(
+            "the key {} was rotated before, into {into}: rotate that one, or revoke it first if its holder has not got it",
+            args.id
+        ),
+        KeyRotated::Unknown => bail!(
             "no key that could be rotated has the id {}: one that was revoked or has expired is not; `postrider keys list` shows all of them",
             args.id
-        );
+        ),
     };
     show(&key, &made)?;
     output::note(format_args!(
         "the key {} works until {}; an Idempotency-Key that was used with it is known with the new one",
         args.id,
-        time(ends.0)
+        time(until)
     ));
     Ok(())
 }

@@ -13,7 +13,7 @@ pub const SCOPE_ENTRIES: usize = 100;
 /// The longest entry, in bytes.
 const ENTRY_MAX_BYTES: usize = 200;
 
-/// What a key may hand in. A list that is empty limits nothing.
+/// What a key may hand in. A list that is empty limits nothing, and lists of one lane alone shut the other.
 ///
 /// One that a later version wrote, with limits that are not known here, cannot be read: a key must not be able to do more for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -58,9 +58,19 @@ impl Scope {
         *self == Self::default()
     }
 
+    /// The only lane that is open, if one is shut: a key for pushes of one prototype hands in no events.
+    fn only(&self) -> Option<Lane> {
+        let of_events = !self.resellers.is_empty() || !self.event_types.is_empty();
+        self.lane.or(match (self.prototypes.is_empty(), of_events) {
+            (false, false) => Some(Lane::Push),
+            (true, true) => Some(Lane::Reseller),
+            _ => None,
+        })
+    }
+
     /// Why a push of this prototype may not be handed in, if so.
     pub fn refuses_push(&self, prototype: Option<&str>) -> Option<OutOfScope> {
-        if self.lane == Some(Lane::Reseller) {
+        if self.only() == Some(Lane::Reseller) {
             return Some(out_of("", "events"));
         }
         let within = self.prototypes.is_empty()
@@ -70,7 +80,7 @@ impl Scope {
 
     /// Why an event of this reseller and type may not be handed in, if so.
     pub fn refuses_event(&self, reseller: &str, event_type: &str) -> Option<OutOfScope> {
-        if self.lane == Some(Lane::Push) {
+        if self.only() == Some(Lane::Push) {
             return Some(out_of("", "pushes"));
         }
         if !self.resellers.is_empty() && !self.resellers.iter().any(|one| one == reseller) {
@@ -219,6 +229,29 @@ mod tests {
         assert_eq!(of(Lane::Push).refuses_push(None), None);
         assert!(of(Lane::Reseller).refuses_push(Some("Hello")).is_some());
         assert_eq!(of(Lane::Reseller).refuses_event("acme", "domain.created"), None);
+    }
+
+    #[test]
+    fn lists_of_one_lane_alone_shut_the_other() {
+        let pushes = Scope {
+            prototypes: names(&["Hello"]),
+            ..Scope::default()
+        };
+        assert!(pushes.refuses_event("acme", "domain.created").is_some());
+        assert_eq!(pushes.refuses_push(Some("Hello")), None);
+        for events in [
+            Scope {
+                resellers: names(&["acme"]),
+                ..Scope::default()
+            },
+            Scope {
+                event_types: names(&["domain.*"]),
+                ..Scope::default()
+            },
+        ] {
+            assert!(events.refuses_push(Some("Hello")).is_some());
+            assert_eq!(events.refuses_event("acme", "domain.created"), None);
+        }
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn pending(notification: &EventNotification) -> String {
             "Was held back by a pause that has ended; waits for room in the queue.".to_owned()
         }
         Some(NotificationReason::Unverified) => {
-            "Waits because the subscription's endpoint is not verified.".to_owned()
+            "Came while the subscription's endpoint had not answered its challenge; waits for that, and for room in the queue.".to_owned()
         }
         Some(NotificationReason::Busy) => {
             "Waits because as many notifications of its subscription are being sent as may be at once."

@@ -27,6 +27,8 @@ use crate::strangers::Strangers;
 const RETRY_AFTER: u32 = 5;
 /// How often it is noted that a key is used, as the store does.
 const NOTED: Duration = Duration::from_secs(60);
+/// How long a request waits for that.
+const NOTING_LIMIT: Duration = Duration::from_millis(500);
 /// Of how many keys it is known that their use was noted.
 const KEYS_NOTED: u64 = 10_000;
 
@@ -239,13 +241,13 @@ impl Keys {
         }
     }
 
-    /// Notes that the key is used, once a minute. That it could not be noted is no reason to refuse the caller.
+    /// Notes that the key is used, once a minute. That it could not be noted is no reason to refuse the caller, nor to keep it waiting.
     async fn note_use(&self, key: Uuid) {
         if self.noted.contains_key(&key) {
             return;
         }
         self.noted.insert(key, ()).await;
-        if let Err(error) = self.store.note_key_use(key).await {
+        if let Err(error) = store::within(NOTING_LIMIT, self.store.note_key_use(key)).await {
             tracing::debug!(
                 error = error_chain(&error),
                 "failed to note that an API key is used"

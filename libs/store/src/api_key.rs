@@ -75,12 +75,28 @@ impl ApiKey {
     }
 }
 
+/// What came of rotating a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyRotated {
+    /// It is rotated.
+    Done {
+        /// The new key.
+        into: Box<ApiKey>,
+        /// When the old one ends.
+        until: DateTime<Utc>,
+    },
+    /// It was rotated before, into this key, which works.
+    Before(Uuid),
+    /// There is no such key, or it was revoked or has expired.
+    Unknown,
+}
+
 /// What came of revoking a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRevoked {
     /// It is revoked.
     Done,
-    /// It stays: without it no administrator would be left.
+    /// It stays: no other key of an administrator lasts as long.
     LastAdministrator,
     /// There is no such key, or it was revoked before.
     Unknown,
@@ -195,11 +211,11 @@ impl Store {
         rows.into_iter().map(ApiKey::try_from).collect()
     }
 
-    /// Keys of a role, of a reseller, or all, the newest first, those before the one with the identifier `before`. Revoked ones only with
-    /// `revoked`.
+    /// Keys of a role, of a reseller, or all, the newest first, those before the one with the identifier `before`. Those that were revoked or
+    /// have expired only with `ended`.
     pub async fn list_keys(
         &self,
-        (role, reseller, revoked): (Option<Role>, Option<&str>, bool),
+        (role, reseller, ended): (Option<Role>, Option<&str>, bool),
         before: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<ApiKey>, Error> {
@@ -208,12 +224,12 @@ impl Store {
             r#"
             SELECT id, name, roles, reseller_id, created_at, revoked_at, expires_at, used_at, scope, per_second, successor_of FROM api_keys
             WHERE ($1::text IS NULL OR $1 = ANY (roles)) AND ($2::text IS NULL OR reseller_id = $2)
-              AND ($3 OR revoked_at IS NULL) AND ($4::uuid IS NULL OR id < $4)
+              AND ($3 OR revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())) AND ($4::uuid IS NULL OR id < $4)
             ORDER BY id DESC LIMIT $5
             "#,
             role.map(Role::as_str),
             reseller,
-            revoked,
+            ended,
             before,
             i64::from(limit),
         )
@@ -222,20 +238,28 @@ impl Store {
         rows.into_iter().map(ApiKey::try_from).collect()
     }
 
-    /// Revokes a key as [`Store::revoke_api_key`] does, unless it is the last one of an administrator.
+    /// Revokes a key as [`Store::revoke_api_key`] does, unless it is the last one of an administrator: one that ends earlier, as after a
+    /// rotation, does not take its place.
     pub async fn revoke_key_of_several(&self, id: Uuid, act: Act<'_>) -> Result<KeyRevoked, Error> {
         let mut transaction = self.pool.begin().await?;
         // Locked, so that two administrators who revoke each other's key at once are not both obeyed.
-        let administrators = sqlx::query_scalar!(
+        let administrators = sqlx::query!(
             r#"
-            SELECT id FROM api_keys
+            SELECT id, expires_at FROM api_keys
             WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AND 'admin' = ANY (roles)
             ORDER BY id FOR NO KEY UPDATE
             "#
         )
         .fetch_all(&mut *transaction)
         .await?;
-        if administrators == [id] {
+        let (its, others): (Vec<_>, Vec<_>) = administrators.iter().partition(|key| key.id == id);
+        let is_last = its.first().is_some_and(|it| {
+            let lasts = |other: Option<DateTime<Utc>>| {
+                other.is_none_or(|at| it.expires_at.is_some_and(|its| its <= at))
+            };
+            !others.iter().any(|other| lasts(other.expires_at))
+        });
+        if is_last {
             return Ok(KeyRevoked::LastAdministrator);
         }
         if !revoke(&mut transaction, id, act).await? {
@@ -246,14 +270,14 @@ impl Store {
     }
 
     /// Makes the key that a key is rotated into: it has the same name, roles and limits, and ends at `expires_at`. The old one ends at `until`, unless
-    /// it ends before. `None` when there is no such key, or it was revoked or has expired.
+    /// it ends before. A repetition, as by a caller that has not got the answer, makes no other.
     pub async fn rotate_api_key(
         &self,
         old: Uuid,
         digest: &KeyDigest,
         (until, expires_at): (DateTime<Utc>, Option<DateTime<Utc>>),
         act: Act<'_>,
-    ) -> Result<Option<ApiKey>, Error> {
+    ) -> Result<KeyRotated, Error> {
         let mut transaction = self.pool.begin().await?;
         let row = sqlx::query_as!(
             Row,
@@ -268,23 +292,53 @@ impl Store {
         )
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some(row) = row else { return Ok(None) };
+        let Some(row) = row else {
+            return Ok(KeyRotated::Unknown);
+        };
         let old = ApiKey::try_from(row)?;
+        let first = old.successor_of.unwrap_or(old.id);
+        // Looked for once the old one is locked: a rotation at the same time is over then.
+        let before = sqlx::query_scalar!(
+            r#"
+            SELECT id FROM api_keys
+            WHERE successor_of = $1 AND id <> $2 AND created_at >= $3
+              AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $4)
+            ORDER BY id DESC LIMIT 1
+            "#,
+            first,
+            old.id,
+            old.created_at,
+            act.at,
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        if let Some(before) = before {
+            return Ok(KeyRotated::Before(before));
+        }
         let key = ApiKey {
             expires_at,
             scope: old.scope,
             per_second: old.per_second,
-            successor_of: Some(old.successor_of.unwrap_or(old.id)),
+            successor_of: Some(first),
             ..ApiKey::new(old.name, old.roles, old.reseller_id, act.at)
         };
         insert(&mut transaction, &key, digest).await?;
+        let until = old.expires_at.unwrap_or(until);
         let mut details = key.details();
         details["successor"] = json!(key.id);
-        details["until"] = json!(old.expires_at);
-        let entry = act.entry("api-key.rotate", subject(old.id), details);
-        entry.record(&mut transaction).await?;
+        details["until"] = json!(until);
+        for (action, key, details) in [
+            ("api-key.rotate", old.id, details),
+            ("api-key.create", key.id, key.details()),
+        ] {
+            let entry = act.entry(action, subject(key), details);
+            entry.record(&mut transaction).await?;
+        }
         transaction.commit().await?;
-        Ok(Some(key))
+        Ok(KeyRotated::Done {
+            into: Box::new(key),
+            until,
+        })
     }
 
     /// Revokes a key; `false` when there is none with this identifier that is not revoked yet.

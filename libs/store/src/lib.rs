@@ -45,7 +45,7 @@ use sqlx::migrate::{Migration, Migrator};
 use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
-pub use api_key::{ApiKey, KeyRevoked};
+pub use api_key::{ApiKey, KeyRevoked, KeyRotated};
 pub use audit::{Act, AuditFilter, AuditView};
 pub use backlog::Backlog;
 pub use cancel::Cancellation;

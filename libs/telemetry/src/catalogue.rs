@@ -164,7 +164,7 @@ catalogue! {
     NotificationsReplayed = "postrider_notifications_replayed_total", Kind::Counter, Count, [],
         "Notifications made or sent again by replays.";
     NotificationsOldestDueAge = "postrider_notifications_oldest_due_age_seconds", Kind::Gauge, Seconds, ["status"],
-        "How long the oldest notification of a status has been due, those of paused subscriptions left out; 0 when none is.";
+        "How long the oldest notification of a status has been due, those of subscriptions that get nothing now, as paused ones, left out; 0 when none is.";
     DeliveryLag = "postrider_delivery_lag_seconds", Kind::Histogram(DELIVERY_LAG), Seconds, [],
         "Time from storing an event to the start of a notification's first attempt.";
     DeliveryResponse = "postrider_delivery_response_seconds", Kind::Histogram(DELIVERY_RESPONSE), Seconds, ["lane"],
@@ -186,7 +186,7 @@ catalogue! {
     SubscriptionsFailing = "postrider_subscriptions_failing", Kind::Gauge, Count, [],
         "ACTIVE and DEGRADED subscriptions whose last attempt was a failure that came within the last hour.";
     SecretsStale = "postrider_signing_secrets_stale", Kind::Gauge, Count, [],
-        "Valid signing secrets that were sealed with another key than the current one and cannot be sealed again, since their key is not among `reseller.secrets.previousKeys`. While it is 0 no previous key is needed.";
+        "Valid signing secrets that were sealed with another key than the current one and cannot be sealed again: most often their key is not among `reseller.secrets.previousKeys`.";
     Paused = "postrider_paused", Kind::Gauge, Count, ["scope"],
         "Pauses by operators that are in force; `scope` is `push_lane`, `reseller_lane`, `subscription` or `reseller`.";
     Held = "postrider_held", Kind::Gauge, Count, ["class"],

@@ -73,7 +73,7 @@ impl App {
             events: parts.events,
             event_writer: parts.event_writer,
             batches: Arc::new(Semaphore::new(batches)),
-            shares: Shares::new(batches, event.batch_max),
+            shares: Shares::new(batches, event.batch_max, config.ingest.request_timeout),
             store: parts.store,
             clock: parts.clock,
             limits: Limits {

@@ -54,7 +54,6 @@ impl<'a> Admitted<'a> {
         let caller = app.caller(&head.headers, deadline).await?;
         caller.require(Role::may_ingest)?;
         let share = app.shares.of(&caller).await?;
-        share.take(1)?;
         http_api::refuse_in_vain(&head)?;
         http_api::require_json(&head.headers)?;
         let key = http_api::idempotency_key(&head.headers)?.map(str::to_owned);

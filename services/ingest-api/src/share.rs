@@ -17,12 +17,13 @@ use uuid::Uuid;
 
 /// Callers whose shares are known at once.
 const CALLERS: u64 = 10_000;
-/// How long the share of a caller is known that hands nothing in.
+/// How long the share of a caller is known that hands nothing in, at the least: until its pace allows a whole batch again, and until its
+/// last request is over.
 const QUIET: Duration = Duration::from_secs(60);
 /// So many rows may wait for a caller however little room there is: it is not one of those that fill it.
 const FEW: usize = 64;
 
-/// The shares of the callers of the last minute.
+/// The shares of those that have handed something in lately.
 pub(crate) struct Shares {
     of: Cache<Uuid, Arc<Share>>,
     batches: usize,
@@ -32,20 +33,25 @@ pub(crate) struct Shares {
 /// What one caller has under way, whichever of its keys it shows.
 pub(crate) struct Share {
     waiting: AtomicUsize,
-    /// How many of its batches of events may be in memory at once, or wait for it among those of other callers.
-    pub(crate) batches: Arc<Semaphore>,
+    /// How many of its batches of events may be in memory at once, or wait for it among those of other callers: all but one, which is
+    /// left to others.
+    pub(crate) batches: Semaphore,
     pace: Option<(NonZeroU32, DefaultDirectRateLimiter)>,
 }
 
-/// A row of a caller that waits for its commit.
-pub(crate) struct Waiting<'a>(&'a AtomicUsize);
+/// The place of a row that waits for its commit, also when its caller waits for it no more.
+pub(crate) struct Place(Arc<Share>);
 
 impl Shares {
     /// Shares of a service with room for so many batches in memory, of so many events at most.
-    pub(crate) fn new(batches: usize, batch_max: usize) -> Self {
+    pub(crate) fn new(batches: usize, batch_max: usize, request_timeout: Duration) -> Self {
         let burst = u32::try_from(batch_max).ok().and_then(NonZeroU32::new);
+        // At one a second a whole batch takes as many seconds.
+        let quiet = QUIET
+            .max(Duration::from_secs(batch_max as u64))
+            .max(request_timeout);
         Self {
-            of: Cache::builder().max_capacity(CALLERS).time_to_idle(QUIET).build(),
+            of: Cache::builder().max_capacity(CALLERS).time_to_idle(quiet).build(),
             batches,
             burst: burst.unwrap_or(NonZeroU32::MIN),
         }
@@ -67,17 +73,17 @@ impl Share {
         };
         Self {
             waiting: AtomicUsize::new(0),
-            batches: Arc::new(Semaphore::new(batches)),
+            batches: Semaphore::new(batches.saturating_sub(1).max(1)),
             pace: per_second.map(pace),
         }
     }
 
     /// Lets one more row wait, when there is room for `free` more of all callers together; `None` when this caller has more than twice as many
-    /// waiting already. So one caller leaves half of the room to others, and each further one that hands in too much leaves less, but some.
-    pub(crate) fn enter(&self, free: usize) -> Option<Waiting<'_>> {
+    /// waiting already. So one caller leaves a third of the room to others, and each further one that hands in too much leaves less, but some.
+    pub(crate) fn enter(self: &Arc<Self>, free: usize) -> Option<Place> {
         let mine = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waiting = Waiting(&self.waiting);
-        (mine < free.saturating_mul(2).max(FEW)).then_some(waiting)
+        let place = Place(Arc::clone(self));
+        (mine < free.saturating_mul(2).max(FEW)).then_some(place)
     }
 
     /// Takes so many of what the caller may hand in within this second.
@@ -106,9 +112,9 @@ impl Share {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -116,15 +122,15 @@ impl Drop for Waiting<'_> {
 mod tests {
     use super::*;
 
-    fn share(per_second: Option<u32>) -> Share {
+    fn share(per_second: Option<u32>) -> Arc<Share> {
         let burst = NonZeroU32::new(5).unwrap();
-        Share::new(4, burst, per_second.and_then(NonZeroU32::new))
+        Arc::new(Share::new(4, burst, per_second.and_then(NonZeroU32::new)))
     }
 
     /// How many rows each of so many callers has waiting when all of them hand in as much as they may.
     fn filled(callers: usize, room: usize) -> Vec<usize> {
         let shares: Vec<_> = (0..callers).map(|_| share(None)).collect();
-        let mut waiting: Vec<Vec<Waiting<'_>>> = shares.iter().map(|_| Vec::new()).collect();
+        let mut waiting: Vec<Vec<Place>> = shares.iter().map(|_| Vec::new()).collect();
         loop {
             let before: usize = waiting.iter().map(Vec::len).sum();
             for (share, waiting) in shares.iter().zip(&mut waiting) {
@@ -170,6 +176,26 @@ mod tests {
         assert!(refused.detail().contains("2 a second"), "{}", refused.detail());
         assert!(share.take(0).is_ok());
         assert!(share.take(6).is_err(), "more than there ever is at once");
+    }
+
+    #[test]
+    fn one_caller_leaves_a_place_for_the_batches_of_others() {
+        let burst = NonZeroU32::MIN;
+        for (places, own) in [(1, 1), (2, 1), (4, 3)] {
+            let share = Share::new(places, burst, None);
+            assert_eq!(share.batches.available_permits(), own, "{places}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pace_is_remembered_until_it_allows_a_whole_batch_again() {
+        let idle = |batch_max, seconds| {
+            let shares = Shares::new(4, batch_max, Duration::from_secs(seconds));
+            shares.of.policy().time_to_idle().map(|idle| idle.as_secs())
+        };
+        assert_eq!(idle(10, 5), Some(60));
+        assert_eq!(idle(1_000, 5), Some(1_000));
+        assert_eq!(idle(10, 600), Some(600));
     }
 
     #[test]

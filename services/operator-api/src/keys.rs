@@ -15,7 +15,7 @@ use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
-use store::{ApiKey, KeyRevoked};
+use store::{ApiKey, KeyRevoked, KeyRotated};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -54,7 +54,7 @@ pub(crate) struct KeyParams {
     /// Of this reseller.
     #[param(example = "acme")]
     pub(crate) reseller: Option<String>,
-    /// Revoked ones too. Those that have expired are listed anyhow.
+    /// Those that were revoked or have expired, too.
     #[param(default = false)]
     pub(crate) revoked: Option<bool>,
     /// How many entries.
@@ -139,6 +139,18 @@ pub(crate) struct MadeDocument {
     /// What else is to be said of it.
     #[serde(flatten)]
     pub(crate) made: KeyDocument,
+}
+
+/// A key that another was rotated into.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ApiKeyRotated)]
+pub(crate) struct RotatedDocument {
+    /// The new key.
+    #[serde(flatten)]
+    pub(crate) made: MadeDocument,
+    /// When the old one ends: after the overlap, or before, when it was to end before by itself.
+    pub(crate) old_expires_at: DateTime<Utc>,
 }
 
 /// A key to be made.
@@ -234,20 +246,20 @@ pub(crate) async fn create(
         .store
         .create_api_key(&made, &digest, admin.act(note, made.created_at));
     http_api::by(admin.deadline, ("the key", "made"), creating).await?;
-    Ok(answer(key, made))
-}
-
-fn answer(key: String, made: ApiKey) -> (StatusCode, [(http::HeaderName, String); 1], Json<MadeDocument>) {
-    let location = format!("/keys/{}", made.id);
-    let document = MadeDocument {
+    let made = MadeDocument {
         key,
         made: made.into(),
     };
-    (StatusCode::CREATED, [(LOCATION, location)], Json(document))
+    Ok((StatusCode::CREATED, location(&made), Json(made)))
+}
+
+fn location(made: &MadeDocument) -> [(http::HeaderName, String); 1] {
+    [(LOCATION, format!("/keys/{}", made.made.id))]
 }
 
 /// Rotates an API key: makes one of the same name, roles and limits, and lets the old one end when the overlap is over. The answer is the only one
-/// that holds the new key.
+/// that holds the new key. A request that is repeated because its answer was lost makes no second one: revoke the one that the 409 names, and rotate
+/// again.
 ///
 /// To the services both are one caller: an `Idempotency-Key` that was used with the old one is known with the new one, and what a second allows is
 /// for both together.
@@ -256,7 +268,7 @@ fn answer(key: String, made: ApiKey) -> (StatusCode, [(http::HeaderName, String)
     params(("id" = Uuid, Path, description = "The identifier of the key that is to end.")),
     request_body(content = RotationPayload, example = json!({"overlapHours": 24})),
     responses(
-        (status = 201, description = "The new key.", body = MadeDocument,
+        (status = 201, description = "The new key.", body = RotatedDocument,
             headers(("Location" = String, description = "Where it can be revoked."))),
     )
 )]
@@ -265,7 +277,7 @@ pub(crate) async fn rotate(
     admin: Administrator,
     Id(id): Id,
     Payload(payload): Payload<RotationPayload>,
-) -> Result<(StatusCode, [(http::HeaderName, String); 1], Json<MadeDocument>), Problem> {
+) -> Result<(StatusCode, [(http::HeaderName, String); 1], Json<RotatedDocument>), Problem> {
     let note = note::optional(payload.note.as_deref())?;
     let now = app.now();
     let overlap = payload.overlap_hours.unwrap_or(OVERLAP_HOURS);
@@ -283,13 +295,30 @@ pub(crate) async fn rotate(
     let rotating = app
         .store
         .rotate_api_key(id, &digest, (until, payload.expires_at), admin.act(note, now));
-    let made = http_api::by(admin.deadline, ("the key", "rotated"), rotating).await?;
-    made.map(|made| answer(key, made)).ok_or_else(|| {
-        Problem::new(
+    match http_api::by(admin.deadline, ("the key", "rotated"), rotating).await? {
+        KeyRotated::Done { into, until } => {
+            let made = MadeDocument {
+                key,
+                made: (*into).into(),
+            };
+            let location = location(&made);
+            let rotated = RotatedDocument {
+                made,
+                old_expires_at: until,
+            };
+            Ok((StatusCode::CREATED, location, Json(rotated)))
+        }
+        KeyRotated::Before(into) => Err(Problem::new(
+            ProblemKind::CONFLICT,
+            format!(
+                "it was rotated before, into the key {into}: rotate that one, or revoke it first if its holder has not got it"
+            ),
+        )),
+        KeyRotated::Unknown => Err(Problem::new(
             ProblemKind::NOT_FOUND,
             "no key that could be rotated has this identifier: one that was revoked or has expired is not",
-        )
-    })
+        )),
+    }
 }
 
 /// Revokes an API key. Services that remember it refuse it within 5 seconds.
@@ -312,7 +341,7 @@ pub(crate) async fn revoke(
         KeyRevoked::Done => Ok(StatusCode::NO_CONTENT),
         KeyRevoked::LastAdministrator => Err(Problem::new(
             ProblemKind::CONFLICT,
-            "it is the last key of an administrator: make another one first",
+            "no other key of an administrator lasts as long as it: make another one first",
         )),
         KeyRevoked::Unknown => Err(Problem::new(
             ProblemKind::NOT_FOUND,

@@ -254,9 +254,15 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
 }
 
 fn waiting(view: &SubscriptionView, facts: &Facts, paused_by: Option<PausedBy>) -> Vec<WaitingDocument> {
+    let is_verified = view.state != SubscriptionState::PendingVerification;
     let mut counts: Vec<WaitingDocument> = Vec::new();
     for waiting in facts.waiting.get(&view.id).into_iter().flatten() {
-        let reason = WaitsFor::of(waiting.status, waiting.reason.as_ref(), paused_by.is_some());
+        let reason = WaitsFor::of(
+            waiting.status,
+            waiting.reason.as_ref(),
+            paused_by.is_some(),
+            is_verified,
+        );
         match counts.iter_mut().find(|known| known.reason == reason) {
             Some(known) => known.count += waiting.count,
             None => counts.push(WaitingDocument {

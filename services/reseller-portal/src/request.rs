@@ -200,7 +200,8 @@ impl FromRequestParts<Arc<App>> for Embedder {
         let key = caller.key()?;
         let (limits, counted) = match &caller.reseller_id {
             Some(reseller) => (&app.limits, reseller.clone()),
-            None => (&app.embedders, key.to_string()),
+            // Rotated keys are one caller.
+            None => (&app.embedders, caller.first_key()?.to_string()),
         };
         limits.count(&counted, &parts.method)?;
         let turn = limits.turn(&counted, app.latest_turn()).await?;

@@ -25,14 +25,16 @@ impl Command {
     /// Every command there is.
     pub const ALL: [Self; 4] = [Self::Activate, Self::Deactivate, Self::Verify, Self::MoveEndpoint];
 
-    /// The reason that is stored with the state that follows.
-    pub fn reason(self, next: SubscriptionState) -> StateReason {
-        match (self, next) {
-            (Self::MoveEndpoint, _) => StateReason::EndpointChanged,
-            (Self::Verify, _) | (Self::Activate, SubscriptionState::PendingVerification) => {
-                StateReason::VerificationRequested
+    /// The reason that is stored when it leads from one state to another. One that waits for its challenge and goes on doing so keeps why: what moved
+    /// from an endpoint that was verified gathers what comes.
+    pub fn reason(self, from: SubscriptionState, to: SubscriptionState) -> Option<StateReason> {
+        match (self, from, to) {
+            (_, SubscriptionState::PendingVerification, SubscriptionState::PendingVerification) => None,
+            (Self::MoveEndpoint, ..) => Some(StateReason::EndpointChanged),
+            (Self::Activate, _, SubscriptionState::PendingVerification) => {
+                Some(StateReason::VerificationRequested)
             }
-            (Self::Activate | Self::Deactivate, _) => StateReason::ByReseller,
+            (Self::Activate | Self::Deactivate | Self::Verify, ..) => Some(StateReason::ByReseller),
         }
     }
 }

@@ -110,7 +110,11 @@ impl Endpoints {
                 continue;
             }
             let target = Arc::new(self.open(subscription, &endpoint));
-            self.kept.insert(subscription, target.clone());
+            // One with a secret that cannot be opened now is read again for the next notification: it may be sealed with another key then, and its
+            // version says nothing of that.
+            if target.secrets.iter().all(|secret| secret.secret.is_ok()) {
+                self.kept.insert(subscription, target.clone());
+            }
             targets.insert(subscription, target);
         }
         Ok(targets)

@@ -265,7 +265,8 @@ pub struct StoredSecret {
 }
 
 impl Store {
-    /// Valid secrets whose sealed form does not begin with `mark`, by their identifiers, those past `after`.
+    /// Secrets whose sealed form does not begin with `mark`, by their identifiers, those past `after`: valid ones, and those that have expired within a
+    /// day, which engines still read.
     pub async fn secrets_sealed_otherwise(
         &self,
         mark: &[u8],
@@ -277,7 +278,7 @@ impl Store {
             StoredSecret,
             r#"
             SELECT id, subscription_id AS subscription, sealed FROM signing_secrets
-            WHERE id > $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $4)
+            WHERE id > $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $4::timestamptz - interval '1 day')
               AND substring(sealed FROM 1 FOR length($1::bytea)) <> $1
             ORDER BY id LIMIT $3
             "#,
@@ -290,17 +291,30 @@ impl Store {
         .await?)
     }
 
-    /// Puts the same secret, sealed otherwise, in the place of `secret`; `false` when that is not there as it was.
-    pub async fn reseal_secret(&self, secret: &StoredSecret, sealed: &[u8]) -> Result<bool, Error> {
+    /// Puts the same secrets, sealed otherwise, in the place of those that are still there as they were; returns how many. One that another
+    /// transaction holds is passed by.
+    pub async fn reseal_secrets(&self, secrets: &[(StoredSecret, Vec<u8>)]) -> Result<u64, Error> {
+        let ids: Vec<Uuid> = secrets.iter().map(|(secret, _)| secret.id).collect();
+        let old: Vec<&[u8]> = secrets
+            .iter()
+            .map(|(secret, _)| secret.sealed.as_slice())
+            .collect();
+        let new: Vec<&[u8]> = secrets.iter().map(|(_, sealed)| sealed.as_slice()).collect();
         let done = sqlx::query!(
-            "UPDATE signing_secrets SET sealed = $3 WHERE id = $1 AND sealed = $2",
-            secret.id,
-            secret.sealed,
-            sealed,
+            r#"
+            WITH same AS (
+                SELECT k.id, i.new FROM UNNEST($1::uuid[], $2::bytea[], $3::bytea[]) AS i(id, old, new)
+                JOIN signing_secrets k ON k.id = i.id AND k.sealed = i.old
+                FOR NO KEY UPDATE OF k SKIP LOCKED)
+            UPDATE signing_secrets k SET sealed = same.new FROM same WHERE k.id = same.id
+            "#,
+            &ids,
+            &old as &[&[u8]],
+            &new as &[&[u8]],
         )
         .execute(&self.pool)
         .await?;
-        Ok(done.rows_affected() == 1)
+        Ok(done.rows_affected())
     }
 }
 

@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use domain::notification::RetryPlan;
 use domain::origin::origin;
+use domain::reason::StateReason;
 use domain::subscription::{Command, CommandRefused, SubscriptionChange, SubscriptionState};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -85,7 +86,14 @@ impl Store {
         if url.is_some() {
             // Refused by no state: where it may not lead anywhere else, it leads to the same.
             if let Ok(next) = locked.command(Command::MoveEndpoint, now) {
-                move_to(&mut transaction, id, Command::MoveEndpoint, next, now).await?;
+                move_to(
+                    &mut transaction,
+                    id,
+                    Command::MoveEndpoint,
+                    (locked.state, next),
+                    now,
+                )
+                .await?;
             }
         }
         if let Some(email) = email {
@@ -130,7 +138,7 @@ impl Store {
         if let (Command::Verify, Some(floor)) = (command, locked.floor_at.filter(|floor| *floor > now)) {
             return Ok(CommandOutcome::NotBefore(floor));
         }
-        move_to(&mut transaction, id, command, next, now).await?;
+        move_to(&mut transaction, id, command, (locked.state, next), now).await?;
         let details = json!({ "from": locked.state.as_str(), "to": next.as_str() });
         let entry = act.entry(action(command), subject(id), details);
         entry.record(&mut transaction).await?;
@@ -296,15 +304,13 @@ async fn move_to(
     connection: &mut PgConnection,
     id: Uuid,
     command: Command,
-    next: SubscriptionState,
+    (from, to): (SubscriptionState, SubscriptionState),
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     sqlx::query_scalar!(
         r#"
         UPDATE subscriptions s
-        SET state = $2,
-            -- One that waits for its challenge keeps why: what moved from an endpoint that was verified gathers what comes.
-            state_reason = CASE WHEN s.state = $2 AND $2 = 'PENDING_VERIFICATION' THEN s.state_reason ELSE $3 END,
+        SET state = $2, state_reason = coalesce($3, s.state_reason),
             failing_since = NULL, last_failure_at = NULL, updated_at = $4,
             state_changed_at = CASE WHEN s.state = $2 THEN s.state_changed_at ELSE $4 END,
             verification_due_at = CASE WHEN $2 = 'PENDING_VERIFICATION'
@@ -317,8 +323,8 @@ async fn move_to(
         RETURNING CASE WHEN s.state <> before.state THEN mail_state_change(s.id, before.state, $4) END
         "#,
         id,
-        next.as_str(),
-        command.reason(next).as_str(),
+        to.as_str(),
+        command.reason(from, to).map(StateReason::as_str),
         now,
     )
     .fetch_one(connection)

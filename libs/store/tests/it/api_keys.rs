@@ -6,7 +6,7 @@ use domain::key::{KeyDigest, Role};
 use domain::lane::Lane;
 use domain::scope::Scope;
 use sqlx::PgPool;
-use store::{ApiKey, Error, KeyRevoked, Store};
+use store::{ApiKey, Error, KeyRevoked, KeyRotated, Store};
 use uuid::Uuid;
 
 use crate::scene::act;
@@ -159,6 +159,16 @@ async fn keys_are_listed_by_role_reseller_and_whether_they_are_revoked(pool: PgP
     };
     assert_eq!(names((None, None, true), None, 9).await, "ann acme loans");
     assert_eq!(names((None, None, false), None, 9).await, "ann acme");
+    let ended = ApiKey {
+        expires_at: Some(now() - TimeDelta::seconds(1)),
+        ..key("ended", &[Role::Embedder])
+    };
+    store
+        .insert_api_key(&ended, &KeyDigest::of("ended"))
+        .await
+        .unwrap();
+    assert_eq!(names((Some(Role::Embedder), None, true), None, 9).await, "ended");
+    assert_eq!(names((Some(Role::Embedder), None, false), None, 9).await, "");
     assert_eq!(names((Some(Role::Admin), None, false), None, 9).await, "ann");
     assert_eq!(names((None, Some("acme"), false), None, 9).await, "acme");
     assert_eq!(names((None, None, true), Some(keys[2].id), 1).await, "acme");
@@ -240,7 +250,11 @@ async fn a_rotated_key_has_the_limits_of_the_old_one_which_ends_when_the_overlap
         let rotating = store.rotate_api_key(id, &digest, (until, None), act(now()));
         rotating.await.unwrap()
     };
-    let second = rotate(first.id, "2", until).await.expect("a key");
+    let into = |rotated| match rotated {
+        KeyRotated::Done { into, until } => (*into, until),
+        other => panic!("{other:?}"),
+    };
+    let (second, _) = into(rotate(first.id, "2", until).await);
     assert_eq!(
         (
             &second.name,
@@ -254,13 +268,61 @@ async fn a_rotated_key_has_the_limits_of_the_old_one_which_ends_when_the_overlap
         let found = store.find_api_key(&KeyDigest::of(digest)).await.unwrap();
         assert_eq!(found.expect("both are valid").expires_at, ends);
     }
-    let third = rotate(second.id, "3", now()).await.expect("a key");
+    let (third, _) = into(rotate(second.id, "3", now()).await);
     assert_eq!(third.successor_of, Some(first.id), "the first of the line");
     assert_eq!(store.find_api_key(&KeyDigest::of("2")).await.unwrap(), None);
-    assert_eq!(rotate(second.id, "4", until).await, None, "it has ended");
-    rotate(first.id, "5", until + TimeDelta::hours(1)).await;
+    assert_eq!(
+        rotate(second.id, "4", until).await,
+        KeyRotated::Unknown,
+        "it has ended"
+    );
+    assert_eq!(
+        rotate(first.id, "5", until).await,
+        KeyRotated::Before(third.id),
+        "whose answer was lost"
+    );
+    assert!(store.revoke_api_key(third.id, act(now())).await.unwrap());
+    let (_, ends) = into(rotate(first.id, "6", until + TimeDelta::hours(1)).await);
     let found = store.find_api_key(&KeyDigest::of("1")).await.unwrap();
-    assert_eq!(found.unwrap().expires_at, Some(until), "never longer than before");
+    assert_eq!(
+        (found.unwrap().expires_at, ends),
+        (Some(until), until),
+        "never longer than before"
+    );
+}
+
+#[testkit::database_test]
+async fn two_rotations_of_a_key_at_once_make_one(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let key = key("shop", &[Role::Ingest]);
+    store.insert_api_key(&key, &KeyDigest::of("1")).await.unwrap();
+    let until = now() + TimeDelta::hours(1);
+    let rotate = async |digest| {
+        let digest = KeyDigest::of(digest);
+        let rotating = store.rotate_api_key(key.id, &digest, (until, None), act(now()));
+        matches!(rotating.await.unwrap(), KeyRotated::Done { .. })
+    };
+    let (one, other) = tokio::join!(rotate("2"), rotate("3"));
+    assert!(one != other);
+    assert_eq!(store.list_api_keys().await.unwrap().len(), 2);
+}
+
+#[testkit::database_test]
+async fn an_administrator_that_ends_before_does_not_take_the_place_of_the_last(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let old = key("ann", &[Role::Admin]);
+    store.insert_api_key(&old, &KeyDigest::of("1")).await.unwrap();
+    let until = now() + TimeDelta::hours(1);
+    let rotated = store
+        .rotate_api_key(old.id, &KeyDigest::of("2"), (until, None), act(now()))
+        .await
+        .unwrap();
+    let KeyRotated::Done { into, .. } = rotated else {
+        panic!("{rotated:?}")
+    };
+    let revoke = async |id| store.revoke_key_of_several(id, act(now())).await.unwrap();
+    assert_eq!(revoke(into.id).await, KeyRevoked::LastAdministrator);
+    assert_eq!(revoke(old.id).await, KeyRevoked::Done);
 }
 
 #[testkit::database_test]

@@ -107,7 +107,7 @@ pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) 
     let (body, context) = admitted.read(app.max_batch_bytes).await?;
     let (payload, wrong): (BatchPayload<'_>, Wrong) = http_api::read_json(&body, context.handling)?;
     let listed = counted(wrong.merge(Ok(payload.events))?, app.batch_max)?;
-    share.take(listed.len() - 1)?;
+    share.take(listed.len())?;
     let events = match check_all(&app, &listed, &context).await {
         Ok(events) => events,
         Err(problem) if problem.kind() == ProblemKind::VALIDATION => {

@@ -35,7 +35,8 @@ use crate::request::{self, Admitted, key_reused};
         ("Idempotency-Key" = Option<String>, Header,
             description = "Makes it safe to repeat the request: the same key with the same body is answered as the first \
                            time, and nothing is stored again. 1 to 255 visible ASCII characters, remembered for \
-                           reseller.event.keyRetentionInDays, separate for each API key. An eventId in the body does the \
+                           reseller.event.keyRetentionInDays, separate for each API key, \
+                           which counts as one with those it was rotated into. An eventId in the body does the \
                            same, whichever API key it comes with.",
             example = "order-4711-created"),
         ("traceparent" = Option<String>, Header,
@@ -58,6 +59,7 @@ use crate::request::{self, Admitted, key_reused};
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let admitted = Admitted::check(&app, request).await?;
     let share = Arc::clone(&admitted.share);
+    share.take(1)?;
     let (body, context) = admitted.read(app.max_body_bytes).await?;
     let (payload, unread): (EventPayload<'_>, Wrong) = http_api::read_json(&body, context.handling)?;
     let event = match check(&app, (&payload, unread), 0, &context).await {

@@ -2,12 +2,14 @@
 //!
 //! It deliberately holds nothing back to make batches larger: what has queued up while the writers were busy is a batch.
 
+use std::sync::Arc;
+
 use telemetry::traces::{Kind, Span};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::lane::Lane;
-use crate::share::Share;
+use crate::share::{Place, Share};
 
 /// Why a row is not stored, or not known to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub(crate) struct Entry<L: Lane> {
     pub(crate) answer: Waiting<L::Answer>,
     /// The request's wait, until its row is committed.
     pub(crate) wait: Span,
+    /// Counts until it is committed, or refused.
+    pub(crate) place: Place,
 }
 
 /// The entrance.
@@ -56,14 +60,19 @@ impl<L: Lane> Submission<L> {
     pub(crate) async fn store(
         &self,
         row: L::Row,
-        share: &Share,
+        share: &Arc<Share>,
         deadline: Instant,
     ) -> Result<L::Answer, NotStored> {
-        let _waiting = share.enter(self.entries.capacity()).ok_or(NotStored::Share)?;
+        let place = share.enter(self.entries.capacity()).ok_or(NotStored::Share)?;
         let (answer, answered) = oneshot::channel();
         let wait = wait::<L>(L::traceparent(&row));
         self.entries
-            .try_send(Entry { row, answer, wait })
+            .try_send(Entry {
+                row,
+                answer,
+                wait,
+                place,
+            })
             .map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => NotStored::Busy,
                 mpsc::error::TrySendError::Closed(_) => NotStored::Stopping,
@@ -117,8 +126,8 @@ mod tests {
         }
     }
 
-    fn share() -> Share {
-        Share::new(1, std::num::NonZeroU32::MIN, None)
+    fn share() -> Arc<Share> {
+        Arc::new(Share::new(1, std::num::NonZeroU32::MIN, None))
     }
 
     #[tokio::test(start_paused = true)]
@@ -130,7 +139,10 @@ mod tests {
         let deadline = Instant::now() + std::time::Duration::from_secs(5);
         let busy = submission.store(push(), &share, deadline);
         assert_eq!(busy.await, Err(NotStored::Busy));
+        // What its caller gave up counts as long as it takes room.
+        assert_eq!(Arc::strong_count(&share), 2);
         assert!(entries.recv().await.is_some_and(|entry| entry.answer.is_closed()));
+        assert_eq!(Arc::strong_count(&share), 1);
     }
 
     #[tokio::test]

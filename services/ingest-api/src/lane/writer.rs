@@ -95,11 +95,18 @@ impl<L: Lane> Writer<L> {
             Vec::with_capacity(entries.len()),
             Vec::with_capacity(entries.len()),
         );
-        let mut waits = Vec::new();
-        for Entry { row, answer, wait } in entries {
+        let (mut waits, mut places) = (Vec::new(), Vec::with_capacity(entries.len()));
+        for Entry {
+            row,
+            answer,
+            wait,
+            place,
+        } in entries
+        {
             if !answer.is_closed() {
                 rows.push(row);
                 answers.push(answer);
+                places.push(place);
                 waits.extend(wait.is_recorded().then_some(wait));
             }
         }
@@ -108,7 +115,9 @@ impl<L: Lane> Writer<L> {
         }
         let queued = self.gate.is_open();
         let inserting = self.lane.insert(&mut rows, queued);
-        match self.transaction(inserting, answers.len(), waits).await {
+        let committed = self.transaction(inserting, answers.len(), waits).await;
+        drop(places);
+        match committed {
             Ok(committed) => self.settle(answers, committed).await,
             Err(error) if error.is_transient() => {
                 for answer in answers {

@@ -32,7 +32,8 @@ use crate::request::{self, Admitted, RequestContext, key_reused, not_stored, out
         ("Idempotency-Key" = Option<String>, Header,
             description = "Makes it safe to repeat the request: the same key with the same body is answered as the first \
                            time, and nothing is stored again. 1 to 255 visible ASCII characters, remembered for \
-                           push.idempotency.retentionHours, separate for each API key.",
+                           push.idempotency.retentionHours, separate for each API key, which counts as one with those \
+                           it was rotated into.",
             example = "order-4711-shipped"),
         ("traceparent" = Option<String>, Header,
             description = "W3C trace context; the push continues the trace. An invalid one is ignored.",
@@ -54,6 +55,7 @@ use crate::request::{self, Admitted, RequestContext, key_reused, not_stored, out
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let admitted = Admitted::check(&app, request).await?;
     let share = Arc::clone(&admitted.share);
+    share.take(1)?;
     let (body, context) = admitted.read(app.max_body_bytes).await?;
     let request = match read(&body, context.handling, &app.limits, (context.now, app.time_zone)) {
         Ok(request) => request,

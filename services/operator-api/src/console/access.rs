@@ -72,8 +72,8 @@ impl Access {
         &ROLES
     }
 
-    /// Whether revoked keys are shown as well.
-    fn shows_revoked(&self) -> bool {
+    /// Whether keys that were revoked or have expired are shown as well.
+    fn shows_ended(&self) -> bool {
         self.frame.asked("revoked") == "true"
     }
 }
@@ -278,7 +278,7 @@ async fn rotate(
         Err(problem) => return rotate_form(&frame, id).again(frame, &fields, problem),
     };
     match keys::rotate(State(Arc::clone(&app)), admin, Id(id), Payload(payload)).await {
-        Ok((_, _, Json(made))) => Ok(shown_once(frame, made)),
+        Ok((_, _, Json(rotated))) => Ok(shown_once(frame, rotated.made)),
         Err(problem) => rotate_form(&frame, id).again(frame, &fields, problem),
     }
 }

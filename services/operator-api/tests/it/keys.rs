@@ -204,6 +204,15 @@ async fn a_rotated_key_works_beside_its_successor_until_the_overlap_is_over(rig:
         (&old["name"], &old["roles"], &old["id"])
     );
     assert_ne!(new["key"], old["key"]);
+    assert!(new["oldExpiresAt"].is_string(), "{new}");
+    let again = problem(rotate(&old["id"], json!({})).await, 409, "conflict").await;
+    assert!(
+        again["detail"]
+            .as_str()
+            .unwrap()
+            .contains(new["id"].as_str().unwrap()),
+        "{again}"
+    );
     for key in [&old["key"], &new["key"]] {
         assert_eq!(looks(key).await, 200);
     }

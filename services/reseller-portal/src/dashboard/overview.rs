@@ -7,6 +7,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 use http_api::Problem;
 use pages::{Markup, Page};
@@ -128,6 +129,11 @@ impl Row {
         self.seen.p95_millis.map(words::millis)
     }
 
+    /// Whether it waits for a new endpoint to be verified: what comes meanwhile waits with it.
+    fn has_moved(&self) -> bool {
+        self.subscription.state_reason == StateReason::EndpointChanged.as_str()
+    }
+
     fn why(&self) -> &'static str {
         words::state_reason(self.subscription.state_reason)
     }
@@ -222,7 +228,12 @@ impl Row {
                 2,
                 "hold",
                 format!("{host} is not verified: {}.", self.why()),
-                "Its endpoint has to answer a challenge; until then its events wait.".to_owned(),
+                if self.has_moved() {
+                    "Its new endpoint has to answer a challenge; until then its events wait."
+                } else {
+                    "Its endpoint has to answer a challenge; until then it gets no events. A replay brings them."
+                }
+                .to_owned(),
                 place("verify"),
                 "Verify it",
             ),

@@ -7,7 +7,7 @@ use axum::extract::State;
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
-use domain::subscription::PausedBy;
+use domain::subscription::{PausedBy, SubscriptionState};
 use http_api::{Id, Problem};
 use serde::Serialize;
 use store::webhook::LINE_COUNTED_MAX;
@@ -43,6 +43,7 @@ impl WaitsFor {
         status: NotificationStatus,
         reason: Option<&NotificationReason>,
         is_paused: bool,
+        is_verified: bool,
     ) -> Self {
         match (status, reason) {
             (NotificationStatus::Retry, _) => Self::Retry,
@@ -50,7 +51,8 @@ impl WaitsFor {
             (NotificationStatus::Scheduled, Some(NotificationReason::Quota)) => Self::Quota,
             (NotificationStatus::Scheduled, Some(NotificationReason::Postponed)) => Self::Postponed,
             (NotificationStatus::Scheduled, _) => Self::Rate,
-            (_, Some(NotificationReason::Unverified)) => Self::Unverified,
+            // The reason stays stored until its turn has come, also when the endpoint has answered.
+            (_, Some(NotificationReason::Unverified)) if !is_verified => Self::Unverified,
             _ => Self::Turn,
         }
     }
@@ -116,14 +118,15 @@ pub(crate) async fn sums(
     id: Uuid,
     most: u32,
 ) -> Result<SummaryDocument, Problem> {
-    app.subscription(reseller, id).await?;
+    let subscription = app.subscription(reseller, id).await?;
+    let is_verified = subscription.state != SubscriptionState::PendingVerification;
     let most = most.min(LINE_COUNTED_MAX);
     let read = app.store.waiting_sums(id, most);
     let sums = http_api::by(reseller.deadline, ("what waits", "read"), read).await?;
     let paused_by = app.paused_by(reseller, id).await?;
     let mut waiting: Vec<SumDocument> = Vec::new();
     for sum in sums {
-        let reason = WaitsFor::of(sum.status, sum.reason.as_ref(), paused_by.is_some());
+        let reason = WaitsFor::of(sum.status, sum.reason.as_ref(), paused_by.is_some(), is_verified);
         // By what time the pause ends is not known.
         let timeless = reason == WaitsFor::Paused;
         let (day, first_at, last_at) = if timeless {

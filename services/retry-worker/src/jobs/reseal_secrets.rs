@@ -4,9 +4,9 @@
 //! the other sealed, and the last one stays.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use encryption::Sealer;
+use encryption::{SealError, Sealer};
 use engine::webhook::Tools;
 use lifecycle::error_chain;
 use store::webhook::StoredSecret;
@@ -18,6 +18,10 @@ use crate::periodic::{Job, JobError, UNKNOWN};
 
 /// Secrets read at once.
 const BATCH: u32 = 500;
+/// How long another batch is begun in one execution: it ends well before it counts as hanging.
+const BEGINNING_LIMIT: Duration = Duration::from_secs(40);
+/// How many that cannot be sealed again are named in the log.
+const TOLD: u32 = 10;
 
 pub(crate) struct ResealSecrets {
     /// `None`: the reseller lane is off.
@@ -45,37 +49,52 @@ impl Job for ResealSecrets {
             return Ok(());
         };
         let (store, now) = (&context.store, context.clock.now());
-        let (mut after, mut resealed, mut left) = (Uuid::nil(), 0_u32, 0_u32);
-        loop {
+        let (started, mut after) = (Instant::now(), Uuid::nil());
+        let (mut resealed, mut left) = (0_u64, 0_u32);
+        while started.elapsed() < BEGINNING_LIMIT {
             let found = store
                 .secrets_sealed_otherwise(&sealer.mark(), after, BATCH, now)
                 .await?;
             let Some(last) = found.last() else { break };
             after = last.id;
-            for secret in &found {
-                match again(sealer, secret) {
-                    Ok(sealed) => resealed += u32::from(store.reseal_secret(secret, &sealed).await?),
+            let mut again = Vec::with_capacity(found.len());
+            for secret in found {
+                match sealed_again(sealer, &secret) {
+                    Ok(sealed) => again.push((secret, sealed)),
                     Err(error) => {
                         left += 1;
-                        tracing::warn!(
-                            error = error_chain(&error),
-                            secret.id = %secret.id,
-                            subscription.id = %secret.subscription,
-                            "a signing secret cannot be sealed with the current key of reseller.secrets"
-                        );
+                        if left <= TOLD {
+                            tell(&secret, &error);
+                        }
                     }
                 }
             }
+            resealed += store.reseal_secrets(&again).await?;
         }
         if resealed > 0 {
             tracing::info!(secrets = resealed, "sealed signing secrets with the current key");
+        }
+        if left > TOLD {
+            tracing::warn!(
+                secrets = left,
+                "signing secrets cannot be sealed with the current key of reseller.secrets; the first ones are named above"
+            );
         }
         Metric::SecretsStale.set(f64::from(left));
         Ok(())
     }
 }
 
-fn again(sealer: &Sealer, secret: &StoredSecret) -> Result<Vec<u8>, encryption::SealError> {
+fn tell(secret: &StoredSecret, error: &SealError) {
+    tracing::warn!(
+        error = error_chain(error),
+        secret.id = %secret.id,
+        subscription.id = %secret.subscription,
+        "a signing secret cannot be sealed with the current key of reseller.secrets"
+    );
+}
+
+fn sealed_again(sealer: &Sealer, secret: &StoredSecret) -> Result<Vec<u8>, SealError> {
     let plain = sealer.open(secret.subscription, &secret.sealed)?;
     sealer.seal(secret.subscription, &plain)
 }

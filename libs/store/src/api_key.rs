@@ -252,12 +252,11 @@ impl Store {
         )
         .fetch_all(&mut *transaction)
         .await?;
-        let (its, others): (Vec<_>, Vec<_>) = administrators.iter().partition(|key| key.id == id);
-        let is_last = its.first().is_some_and(|it| {
-            let lasts = |other: Option<DateTime<Utc>>| {
-                other.is_none_or(|at| it.expires_at.is_some_and(|its| its <= at))
-            };
-            !others.iter().any(|other| lasts(other.expires_at))
+        let end = |at: Option<DateTime<Utc>>| at.unwrap_or(DateTime::<Utc>::MAX_UTC);
+        let its = administrators.iter().find(|key| key.id == id);
+        let is_last = its.is_some_and(|it| {
+            let mut others = administrators.iter().filter(|key| key.id != id);
+            others.all(|other| end(other.expires_at) < end(it.expires_at))
         });
         if is_last {
             return Ok(KeyRevoked::LastAdministrator);

@@ -83,13 +83,7 @@ async fn a_key_hands_in_and_looks_up_what_is_within_its_scope_alone(it: Installa
         (beyond[0].clone(), 404),
         (beyond[1].clone(), 404),
     ] {
-        let answer = service
-            .request("GET", &path)
-            .bearer_auth(&key)
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(answer.status(), status, "{path}");
+        assert_eq!(service.look_with(&key, &path).await, status, "{path}");
     }
 }
 

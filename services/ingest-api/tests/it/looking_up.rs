@@ -107,14 +107,8 @@ async fn every_role_of_the_house_may_look_and_no_other(it: Installation) {
     let path = format!("/push/{id}");
     for role in Role::ALL {
         let (_, key) = make_key(&it.store, &[role]).await;
-        let answer = service
-            .request("GET", &path)
-            .bearer_auth(&key)
-            .send()
-            .await
-            .unwrap();
         let expected = if role.may_read() { 200 } else { 403 };
-        assert_eq!(answer.status().as_u16(), expected, "{role}");
+        assert_eq!(service.look_with(&key, &path).await, expected, "{role}");
     }
     problem(
         service.request("GET", &path).send().await.unwrap(),

@@ -79,6 +79,12 @@ impl Running {
         self.request("GET", path).bearer_auth(&self.key)
     }
 
+    /// How a look at `path` with another key is answered.
+    pub(crate) async fn look_with(&self, key: &str, path: &str) -> StatusCode {
+        let looking = self.request("GET", path).bearer_auth(key);
+        looking.send().await.unwrap().status()
+    }
+
     /// `POST /push` with this body.
     pub(crate) fn post(&self, body: &Value) -> RequestBuilder {
         self.request("POST", "/push").bearer_auth(&self.key).json(body)

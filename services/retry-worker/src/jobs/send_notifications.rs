@@ -46,9 +46,12 @@ impl Place {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what it has been.
-    fn set(&self, after: Option<Uuid>) -> Option<Uuid> {
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), after)
+    fn take(&self) -> Option<Uuid> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn set(&self, after: Option<Uuid>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = after;
     }
 }
 
@@ -112,8 +115,8 @@ impl Job for SendScheduledNotifications {
                 .await;
             let more = released.as_ref().is_ok_and(|released| released.more);
             let promoted = released.map(|released| released.promoted);
-            let taken = publish(context, Queue::ResellerReady, promoted, started).await?;
-            if !more || taken == Taken::Some {
+            let refused = publish(context, Queue::ResellerReady, promoted, started).await?;
+            if !more || refused > 0 {
                 return Ok(());
             }
         }
@@ -161,8 +164,8 @@ where
         let next = promoted.as_ref().map_or(None, |promoted| promoted.next);
         let promoted = promoted.map(|promoted| promoted.notifications);
         Ok(match publish(context, queue, promoted, started).await? {
-            Taken::All => ControlFlow::Continue(next),
-            Taken::Some => ControlFlow::Break(next),
+            0 => ControlFlow::Continue(next),
+            _ => ControlFlow::Break(next),
         })
     })
     .await
@@ -178,7 +181,7 @@ where
     let mut ends_at_the_last = place.get().is_none();
     for _ in 0..STATEMENTS {
         // When it fails, the next run begins with the first: those before the one that fails have their turn.
-        let looked = look(place.set(None)).await?;
+        let looked = look(place.take()).await?;
         let (ControlFlow::Break(next) | ControlFlow::Continue(next)) = looked;
         place.set(next);
         if looked.is_break() || next.is_none() && ends_at_the_last {
@@ -223,24 +226,17 @@ async fn traces_of(context: &Context, promoted: &[PromotedNotification]) -> Hash
     }
 }
 
-/// How much of what was published the broker has confirmed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    All,
-    Some,
-}
-
-/// Publishes what was promoted; what the broker does not confirm waits again.
+/// Publishes what was promoted; what the broker did not confirm waits again. Returns how many those are.
 async fn publish(
     context: &Context,
     queue: Queue,
     promoted: Result<Vec<PromotedNotification>, store::Error>,
     started: SystemTime,
-) -> Result<Taken, JobError> {
+) -> Result<usize, JobError> {
     let promoted =
         promoted.inspect_err(|_| Metric::StoreErrors.increment_with(&[("operation", "promoting")], 1))?;
     if promoted.is_empty() {
-        return Ok(Taken::All);
+        return Ok(0);
     }
     let promoting = started..SystemTime::now();
     let mut traces = traces_of(context, &promoted).await;
@@ -266,14 +262,13 @@ async fn publish(
         .collect();
     let taken = promoted.len() - refused.len();
     Metric::NotificationsPromoted.increment_with(&[("queue", queue.name())], taken as u64);
-    if refused.is_empty() {
-        return Ok(Taken::All);
+    if !refused.is_empty() {
+        context
+            .store
+            .spill_notifications(&refused, SpillReason::NotEnqueued, context.clock.now())
+            .await?;
     }
-    context
-        .store
-        .spill_notifications(&refused, SpillReason::NotEnqueued, context.clock.now())
-        .await?;
-    Ok(Taken::Some)
+    Ok(refused.len())
 }
 
 #[cfg(test)]

@@ -154,30 +154,19 @@ async fn the_backlog_shows_what_has_waited_longest(pool: PgPool) {
     let queued = NotificationRow::in_state(NotificationState::Queued, subscription);
     let first = queued.clone().leased_for(TimeDelta::minutes(1)).make(&pool).await;
     queued.make(&pool).await;
-    // What is paused waits because its reseller or an operator wants that, for however long.
+    // What is paused waits because its reseller or an operator wants that, for however long, and what is not verified for its challenge.
     let paused = SubscriptionRow::active().paused().make(&pool).await;
-    notifications(&pool, NotificationState::Pending, paused, 1).await;
-    sqlx::query(
-        "UPDATE notifications SET created_at = created_at - interval '1 day' WHERE subscription_id = $1",
-    )
-    .bind(paused)
-    .execute(&pool)
-    .await
-    .unwrap();
-    let retry = NotificationRow::in_state(NotificationState::Retry, paused);
-    let held_back = retry.due_in(TimeDelta::hours(-8)).make(&pool).await;
-    // So does what waits for a challenge.
     let moving = SubscriptionRow::in_state(SubscriptionState::PendingVerification)
         .make(&pool)
         .await;
-    notifications(&pool, NotificationState::Pending, moving, 1).await;
-    sqlx::query(
-        "UPDATE notifications SET created_at = created_at - interval '1 day' WHERE subscription_id = $1",
-    )
-    .bind(moving)
-    .execute(&pool)
-    .await
-    .unwrap();
+    for subscription in [paused, moving] {
+        NotificationRow::in_state(NotificationState::Pending, subscription)
+            .created_at(SystemClock.now() - TimeDelta::days(1))
+            .make(&pool)
+            .await;
+    }
+    let retry = NotificationRow::in_state(NotificationState::Retry, paused);
+    let held_back = retry.due_in(TimeDelta::hours(-8)).make(&pool).await;
     // Of two subscriptions whose backlog counts, the one that comes later may have waited longer.
     let later = SubscriptionRow::active().make(&pool).await;
     let longest = notifications(&pool, NotificationState::Pending, later, 1).await;

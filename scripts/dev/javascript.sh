@@ -9,6 +9,16 @@ ensure_node_installed() {
     command -v npm >/dev/null || install_package npm "$JAVASCRIPT_HELP"
 }
 
+# Sets CHROMIUM to the browser that tests and measurements drive, unless it is set.
+ensure_chromium_installed() {
+    CHROMIUM=${CHROMIUM:-$(command -v chromium || true)}
+    if [[ -z $CHROMIUM ]]; then
+        install_package chromium "Needed: Chromium, or CHROMIUM as the path of a browser that is made of it."
+        CHROMIUM=$(command -v chromium)
+    fi
+    export CHROMIUM
+}
+
 # ensure_javascript_packages SOURCE DIR: installs what SOURCE/package-lock.json lists into DIR, unless it is there, and sets NODE_PATH
 # to it. The list that the packages were installed from is kept with them.
 ensure_javascript_packages() {

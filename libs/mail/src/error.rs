@@ -13,6 +13,12 @@ pub enum SettingsError {
         "mail.smtpUrl must be smtp://host, smtp://host?tls=required, smtp://host?tls=opportunistic or smtps://host"
     )]
     Form,
+    /// User and password would be sent unencrypted.
+    #[error(
+        "mail.smtpUrl has a user and a password, which would cross the network unencrypted: take smtps://, or smtp:// with ?tls=required; \
+         only a server at localhost is logged in to without"
+    )]
+    Clear,
     /// The sender is no mailbox.
     #[error("mail.from must be an address, or a name and an address in angle brackets")]
     From(#[source] lettre::address::AddressError),

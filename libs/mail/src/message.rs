@@ -40,8 +40,8 @@ pub struct Envelope {
 }
 
 impl StoredMail {
-    /// What the recipient will read. With the URL of the resellers' dashboard it names the page that shows what the mail is about, else the
-    /// command that does.
+    /// What the recipient will read. With the URL of the resellers' dashboard it names the page that shows what the mail is about, and those
+    /// on which something can be done; else the command, and requests to the API.
     pub fn render(&self, dashboard: Option<&str>) -> Result<Rendered, Unreadable> {
         let told = context! {
             dashboard,

@@ -1,6 +1,7 @@
 //! The mail server: its settings, and how a session with it begins.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use lettre::message::Mailbox;
@@ -67,9 +68,15 @@ impl MailServer {
             url::Host::Ipv6(address) => address.to_string(),
         };
         let (default_port, encryption) = encryption(&url, &host)?;
+        let credentials = credentials(&url);
+        // Who sits between the two has only to leave STARTTLS out of what the server offers.
+        let clear = matches!(encryption, Encryption::None | Encryption::Offered(_));
+        if credentials.is_some() && clear && !is_this_machine(&host) {
+            return Err(SettingsError::Clear);
+        }
         Ok(Self {
             port: url.port().unwrap_or(default_port),
-            credentials: credentials(&url),
+            credentials,
             from: settings.from.parse().map_err(SettingsError::From)?,
             timeout: settings.timeout,
             dashboard: settings.dashboard.clone(),
@@ -136,6 +143,11 @@ fn encryption(url: &Url, host: &str) -> Result<(u16, Encryption), SettingsError>
         ("smtps", None) => (SUBMISSION_OVER_TLS, Encryption::Immediate(tls()?)),
         _ => return Err(SettingsError::Form),
     })
+}
+
+/// By its name alone, which needs no resolver.
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn credentials(url: &Url) -> Option<Credentials> {

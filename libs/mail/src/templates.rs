@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::email::EmailKind;
 use domain::origin::origin;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
 use crate::page::{escaped, one_line};
 
@@ -69,6 +69,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates.add_filter("until", |since: &str, at: &str| {
         Ok::<_, Error>(span(read(at)? - read(since)?))
     });
+    templates.add_function("way", way);
     for (name, source) in SOURCES {
         templates
             .add_template(name, source)
@@ -80,6 +81,15 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// A kind's template, filled in.
 pub(crate) fn text(kind: EmailKind, told: Value) -> Result<String, Error> {
     TEMPLATES.get_template(kind.as_str())?.render(told)
+}
+
+/// How something is done about the subscription of the mail: on this page of it where resellers have a dashboard, else with this request.
+fn way(state: &State<'_, '_>, page: &str, method: &str, part: &str) -> String {
+    let subscription = state.lookup("subscription").unwrap_or_default();
+    match state.lookup("dashboard").filter(Value::is_true) {
+        Some(dashboard) => format!("{dashboard}/s/{subscription}/{page}"),
+        None => format!("{method} /subscriptions/{subscription}{part}"),
+    }
 }
 
 /// A page as HTML.

@@ -17,7 +17,8 @@ fn settings(url: &str, from: &str) -> Settings {
 fn every_form_of_url_is_understood_and_shown_without_its_password() {
     for url in [
         "smtp://localhost",
-        "smtp://user:hush%2Fhush@mail.example.org:2525",
+        "smtp://user:hush%2Fhush@localhost:2525",
+        "smtp://mail.example.org:2525",
         "smtp://user:hush@mail.example.org?tls=required",
         "smtp://[::1]:25?tls=opportunistic",
         "smtps://user:hush@127.0.0.1",
@@ -34,6 +35,12 @@ fn other_settings_are_refused_without_being_shown() {
         ("http://hush@localhost", "a@example.org"),
         ("smtp://user:hush@localhost?tls=maybe", "a@example.org"),
         ("smtps://user:hush@localhost?tls=required", "a@example.org"),
+        ("smtp://user:hush@mail.example.org:2525", "a@example.org"),
+        (
+            "smtp://user:hush@mail.example.org?tls=opportunistic",
+            "a@example.org",
+        ),
+        ("smtp://user:hush@192.0.2.1", "a@example.org"),
         ("smtp://localhost", "nobody"),
     ] {
         let error = MailServer::new(&settings(url, from)).unwrap_err();

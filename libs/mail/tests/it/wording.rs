@@ -8,6 +8,9 @@ use serde_json::json;
 
 use crate::{at, change, letter};
 
+/// That of every letter.
+const SUBSCRIPTION: &str = "01934c5e-0000-7000-8000-000000000002";
+
 fn told(letter: &StoredMail) -> String {
     let mail = letter.render(None).unwrap();
     format!("Subject: {}\n\n{}", mail.subject, mail.text)
@@ -246,7 +249,6 @@ fn notifications_that_were_sent_again_after_an_outage() {
 
 #[test]
 fn every_mail_leads_to_the_page_of_what_it_is_about_or_names_the_command() {
-    let subscription = "01934c5e-0000-7000-8000-000000000002";
     let mut mails: Vec<(StoredMail, &str)> = [
         ("DEACTIVATED", "/app/s/{id}/settings"),
         ("DEGRADED", "/app/s/{id}/deliveries?status=GIVEN_UP"),
@@ -297,12 +299,8 @@ fn every_mail_leads_to_the_page_of_what_it_is_about_or_names_the_command() {
     }
     let routes = dashboard();
     for (mail, page) in mails {
-        let path = page.split('?').next().unwrap();
-        let is_route = ["page", "at"]
-            .iter()
-            .any(|made| routes.contains(&format!("{made}(\"{path}\",")));
-        assert!(is_route, "the dashboard has no {path}");
-        let url = format!("https://portal.example{}", page.replace("{id}", subscription));
+        assert_page(&routes, page);
+        let url = format!("https://portal.example{}", page.replace("{id}", SUBSCRIPTION));
         let with = mail.render(Some("https://portal.example/app")).unwrap();
         let is_page = |line: &str| line.starts_with("Page:") && line.ends_with(&format!(" {url}"));
         assert!(with.text.lines().any(is_page), "{url}: {}", with.text);
@@ -316,6 +314,55 @@ fn every_mail_leads_to_the_page_of_what_it_is_about_or_names_the_command() {
         assert!(without.text.contains("\nCommand:"), "{}", without.text);
         assert!(!without.html.contains("<a "), "{}", without.html);
     }
+}
+
+#[test]
+fn with_a_dashboard_what_can_be_done_is_named_by_its_page() {
+    let mut mails: Vec<StoredMail> = [
+        ("DEGRADED", "FAILING"),
+        ("DEACTIVATED", "FAILING"),
+        ("DEACTIVATED", "REDIRECTED"),
+        ("DEACTIVATED", "GONE"),
+        ("ACTIVE", "RECOVERED"),
+        ("ACTIVE", "VERIFIED"),
+        ("PENDING_VERIFICATION", "ENDPOINT_CHANGED"),
+    ]
+    .map(|(state, reason)| change(state, "ACTIVE", reason))
+    .into();
+    mails.extend(
+        [
+            (EmailKind::RetriesExhausted, json!({})),
+            (EmailKind::VerificationFailed, json!({ "error": "x" })),
+            (EmailKind::DeliveryRefused, json!({ "status": 401 })),
+            (EmailKind::QuotaDecided, json!({ "requested": 7 })),
+            (EmailKind::AddressConfirmation, json!({ "code": "5F0C81A94D" })),
+            (EmailKind::DeliveriesRecovered, json!({ "remaining": 4 })),
+        ]
+        .map(|(kind, data)| letter(kind, &data)),
+    );
+    let routes = dashboard();
+    for mail in mails {
+        let text = mail.render(Some("https://portal.example/app")).unwrap().text;
+        for word in text.split_whitespace() {
+            assert!(
+                !word.starts_with("/subscriptions/") && !word.starts_with("/notifications/"),
+                "{word} is a request: {text}"
+            );
+            if let Some(page) = word.strip_prefix("https://portal.example") {
+                let page = page.trim_end_matches(['.', ',']);
+                assert_page(&routes, &page.replace(SUBSCRIPTION, "{id}"));
+            }
+        }
+    }
+}
+
+/// Fails unless the dashboard has this page, which may have a query.
+fn assert_page(routes: &str, page: &str) {
+    let path = page.split('?').next().unwrap();
+    let is_route = ["page", "at"]
+        .iter()
+        .any(|made| routes.contains(&format!("{made}(\"{path}\",")));
+    assert!(is_route, "the dashboard has no {path}");
 }
 
 /// The sources of the dashboard, in which its pages are.

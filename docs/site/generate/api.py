@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .figures import read
-from .markdown import Prose, slug, table
+from .markdown import Prose, badge, slug, table
 from .types import Types
 
 LEFT_OUT = {"healthz", "readyz", "docs"}
@@ -81,7 +81,7 @@ class Reference:
             yield from (f"## [{tag['name'].capitalize()}]({slug(tag['name'])}.md)", "")
             rows = [
                 (
-                    f"[`{method} {path}`](#{slug(operation['operationId'])})",
+                    f"{badge(method)} [`{path}`](#{slug(operation['operationId'])})",
                     self.prose(operation["summary"]),
                 )
                 for path, method, operation in self.operations(tag["name"])
@@ -100,7 +100,7 @@ class Reference:
     def operation(self, path: str, method: str, operation: dict) -> Iterator[str]:
         yield from (
             f"({slug(operation['operationId'])})=",
-            f"## {method} {path.replace('{', '&#123;')}",
+            f"## {badge(method)} {path.replace('{', '&#123;')}",
             "",
         )
         yield from (self.prose(operation["summary"]), "")

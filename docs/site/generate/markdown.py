@@ -51,6 +51,11 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     return [*("| " + " | ".join(line) + " |" for line in lines), ""]
 
 
+def badge(method: str) -> str:
+    """An HTTP method in its colour; the word itself says the same without one."""
+    return f"[{method}]{{.method .{method.lower()}}}"
+
+
 def slug(name: str) -> str:
     """createSubscription gives create-subscription."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name.replace(" ", "-")).lower()

@@ -1,6 +1,7 @@
 """The generated pages have all that the product has, and the build fails when a page lacks a word about something."""
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -8,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from generate import api, errors, figures
-from generate.markdown import Prose, slug
+from generate.markdown import Prose, badge, slug
 
 SITE = Path(__file__).resolve().parents[1]
 CHECKOUT = SITE.parents[1]
@@ -41,7 +42,7 @@ class Reference(unittest.TestCase):
         for path, method, operation in self.operations():
             section = self.section(operation)
             self.assertTrue(
-                section.startswith(f"{method.upper()} {path.replace('{', '&#123;')}"), section
+                section.startswith(f"{badge(method.upper())} {path.replace('{', '&#123;')}"), section
             )
             for parameter in operation.get("parameters", []):
                 self.assertIn(f"| `{parameter['name']}` |", section)
@@ -104,6 +105,26 @@ class Reference(unittest.TestCase):
         self.assertNotRegex(self.text, r"\b(reseller|portal)\.[a-z]+[A-Z.]")
         self.assertNotIn("/admin/", self.text)
         self.assertNotIn("AdminQuotaRequest", self.text)
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of `#rrggbb`, as WCAG 2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+class Methods(unittest.TestCase):
+    def test_each_method_has_a_colour_that_its_white_text_is_read_on(self) -> None:
+        css = (SITE / "_static/site.css").read_text(encoding="utf-8")
+        rules = r"article \.method\.([a-z]+) \{\s*background: (#[0-9a-f]{6});"
+        colours = dict(re.findall(rules, css))
+        methods = {method for item in OPENAPI["paths"].values() for method in item}
+        self.assertLessEqual(methods, set(colours))
+        self.assertEqual(len(set(colours.values())), len(colours))
+        for method, colour in colours.items():
+            contrast = 1.05 / (luminance(colour) + 0.05)
+            self.assertGreaterEqual(contrast, 4.5, f"{method}: WCAG AA asks for 4.5")
 
 
 def required_of(schema: dict) -> "set[str]":

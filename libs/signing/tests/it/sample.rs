@@ -1,7 +1,5 @@
 //! What the documentation for resellers shows of this crate.
 
-use signing::sign;
-
 // [answer]
 use signing::{DEFAULT_TOLERANCE, Secret, SignedHeaders, receive};
 
@@ -27,6 +25,9 @@ fn answer<'a>(
 }
 // [/answer]
 
+// [sign]
+use signing::sign;
+
 const NOW: i64 = 1_753_000_000;
 
 /// The answer to a body that is signed with the endpoint's secret.
@@ -41,6 +42,7 @@ fn answer_to(body: &str) -> (u16, String) {
     };
     answer(&[&secret], header, body.as_bytes(), NOW)
 }
+// [/sign]
 
 fn body(event_type: &str, data: &str) -> String {
     format!(r#"{{"id":"evt_1","type":"{event_type}","timestamp":"2025-07-20T08:26:40.000Z","data":{data}}}"#)

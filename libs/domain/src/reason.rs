@@ -11,6 +11,7 @@ use strum::IntoEnumIterator as _;
 
 use crate::named;
 use crate::notification::NotificationStatus;
+use crate::subscription::HeldBack;
 
 /// Why a push was moved by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
@@ -68,14 +69,19 @@ impl NotificationReason {
         Self::iter()
     }
 
-    /// What is told as the reason of a notification, of which `stored` is stored: that it is paused, while a pause holds it back, and not
-    /// when that has ended. The reason of one that is tried again stays its last failure.
-    pub fn told(stored: Option<Self>, status: NotificationStatus, is_paused: bool) -> Option<Self> {
+    /// What is told as the reason of a notification, of which `stored` is stored: that it is paused, while a pause holds it back. What has
+    /// held it back before, and does so no longer, stays stored until its turn comes, and is not told. The reason of one that is tried again
+    /// stays its last failure.
+    pub fn told(stored: Option<Self>, status: NotificationStatus, held: HeldBack) -> Option<Self> {
+        let is_paused = held.paused_by.is_some();
         if is_paused && status != NotificationStatus::Retry {
-            Some(Self::Paused)
-        } else {
-            stored.filter(|reason| is_paused || *reason != Self::Paused)
+            return Some(Self::Paused);
         }
+        stored.filter(|reason| match reason {
+            Self::Paused => is_paused,
+            Self::Unverified => held.is_unverified,
+            _ => true,
+        })
     }
 
     /// The name, as it is stored and shown.
@@ -149,6 +155,7 @@ impl StateReason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subscription::PausedBy;
 
     #[test]
     fn a_reason_of_a_notification_is_read_back_from_its_name() {
@@ -170,18 +177,31 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_the_reason_while_it_lasts_and_no_longer() {
-        use NotificationReason::{Paused, Quota};
+    fn what_holds_a_notification_back_is_the_reason_while_it_lasts_and_no_longer() {
+        use NotificationReason::{Paused, Quota, Unverified};
         let (pending, retry) = (NotificationStatus::Pending, NotificationStatus::Retry);
-        for (stored, status, is_paused, told) in [
-            (None, pending, true, Some(Paused)),
-            (Some(Quota), NotificationStatus::Scheduled, true, Some(Paused)),
-            (Some(Quota), retry, true, Some(Quota)),
-            (Some(Paused), pending, false, None),
-            (Some(Quota), pending, false, Some(Quota)),
-            (None, pending, false, None),
+        let nothing = HeldBack::default();
+        let pause = HeldBack {
+            paused_by: Some(PausedBy::Reseller),
+            ..nothing
+        };
+        let challenge = HeldBack {
+            is_unverified: true,
+            ..nothing
+        };
+        for (stored, status, held, told) in [
+            (None, pending, pause, Some(Paused)),
+            (Some(Quota), NotificationStatus::Scheduled, pause, Some(Paused)),
+            (Some(Quota), retry, pause, Some(Quota)),
+            (Some(Paused), pending, nothing, None),
+            (Some(Quota), pending, nothing, Some(Quota)),
+            (None, pending, nothing, None),
+            (Some(Unverified), pending, challenge, Some(Unverified)),
+            (Some(Unverified), pending, pause, Some(Paused)),
+            (Some(Unverified), pending, nothing, None),
+            (Some(Unverified), retry, nothing, None),
         ] {
-            assert_eq!(NotificationReason::told(stored, status, is_paused), told);
+            assert_eq!(NotificationReason::told(stored, status, held), told);
         }
     }
 

@@ -5,7 +5,7 @@ use domain::subscription::PausedBy;
 use store::PauseView;
 use store::webhook::{EventNotification, EventView};
 
-use crate::explanation::{Context, Explanation, Line, Next, said_of, sentence};
+use crate::explanation::{Context, Explanation, Line, Next, end_of, said_of, sentence};
 use crate::words::{endpoint, number, of};
 
 /// Most notifications that are told one by one.
@@ -151,15 +151,19 @@ fn next(event: &EventView, waiting: usize, context: &Context) -> Next {
         .iter()
         .filter(|it| !it.status.is_terminal())
         .partition(|it| it.waits_for().is_some());
-    let ends = paused.first().map(|it| match pause_of(it, event, context) {
-        Some(pause) => format!("when the {} {} is resumed", pause.scope, pause.key),
+    let pause = paused.first().and_then(|it| pause_of(it, event, context));
+    let ends = paused.first().map(|it| match pause {
+        Some(pause) => end_of(pause, &format!("the {} {}", pause.scope, pause.key)),
         None if it.waits_for() == Some(PausedBy::Reseller) => {
             "when its reseller resumes the subscription, unless it is too old by then".to_owned()
         }
         None => "when an operator resumes it".to_owned(),
     });
     if let (Some(ends), true) = (&ends, open.is_empty()) {
-        return Next::some_time(format!("It goes on {ends}."));
+        return Next {
+            at: pause.and_then(|pause| pause.until),
+            text: format!("It goes on {ends}."),
+        };
     }
     let ahead = open.iter().filter_map(|it| it.next_attempt_at);
     let mut next = match ahead.filter(|at| *at > context.now).min() {

@@ -65,6 +65,9 @@ fn pending(notification: &EventNotification) -> String {
         Some(NotificationReason::Paused) => {
             "Was held back by a pause that has ended; waits for room in the queue.".to_owned()
         }
+        Some(NotificationReason::Unverified) if !notification.held_back.is_unverified => {
+            "Was held back until its endpoint was verified; waits for room in the queue.".to_owned()
+        }
         Some(NotificationReason::Unverified) => {
             "Came while the subscription's endpoint had not answered its challenge; waits for that, and for room in the queue.".to_owned()
         }
@@ -95,7 +98,9 @@ fn retry(notification: &EventNotification, now: DateTime<Utc>) -> String {
         _ => "Is due to be tried again".to_owned(),
     };
     let obstacle = match &notification.reason {
-        Some(NotificationReason::Unverified) => ", unless its endpoint is still not verified then",
+        Some(NotificationReason::Unverified) if notification.held_back.is_unverified => {
+            ", unless its endpoint is still not verified then"
+        }
         Some(NotificationReason::Quota) => ", since the subscription's daily quota is used up",
         _ => "",
     };
@@ -138,6 +143,7 @@ fn last_failure(notification: &EventNotification) -> String {
 mod tests {
     use chrono::{TimeDelta, TimeZone as _};
     use domain::notification::NotificationId;
+    use domain::subscription::HeldBack;
     use store::webhook::LastAttempt;
     use uuid::Uuid;
 
@@ -152,7 +158,7 @@ mod tests {
             id: NotificationId::of(Uuid::nil(), Uuid::nil()),
             subscription_id: Uuid::nil(),
             url: "https://example.org".to_owned(),
-            paused_by: None,
+            held_back: HeldBack::default(),
             status,
             claimed: false,
             reason: None,
@@ -190,24 +196,50 @@ mod tests {
     }
 
     #[test]
+    fn that_an_endpoint_is_not_verified_is_told_until_it_is() {
+        for (status, before, after) in [
+            (
+                NotificationStatus::Pending,
+                "waits for that",
+                "until its endpoint was verified",
+            ),
+            (
+                NotificationStatus::Retry,
+                "still not verified",
+                "30 UTC: attempt 1 failed",
+            ),
+        ] {
+            let mut waiting = notification(status, 1);
+            waiting.reason = Some(NotificationReason::Unverified);
+            waiting.held_back.is_unverified = true;
+            let said = describe(&waiting, now());
+            assert!(said.contains(before), "{said}");
+            waiting.held_back.is_unverified = false;
+            let said = describe(&waiting, now());
+            assert!(!said.contains(before), "{said}");
+            assert!(said.contains(after), "{said}");
+        }
+    }
+
+    #[test]
     fn whatever_a_pause_holds_back_says_whose_pause_it_is() {
         for by in PausedBy::ALL {
             for status in NotificationStatus::ALL {
                 let mut waiting = notification(status, 1);
-                waiting.paused_by = Some(by);
+                waiting.held_back.paused_by = Some(by);
                 let said = describe(&waiting, now());
                 let waits = said.starts_with(&format!("Waits because {}", by.said()));
                 assert_eq!(waits, !status.is_terminal(), "{said}");
             }
         }
         let mut waiting = notification(NotificationStatus::Retry, 2);
-        waiting.paused_by = Some(PausedBy::AllOfReseller);
+        waiting.held_back.paused_by = Some(PausedBy::AllOfReseller);
         assert_eq!(
             describe(&waiting, now()),
             "Waits because its reseller is paused by an operator; attempt 2 failed: the endpoint answered 503."
         );
         let mut sending = notification(NotificationStatus::InMemory, 1);
-        (sending.paused_by, sending.claimed) = (Some(PausedBy::Lane), true);
+        (sending.held_back.paused_by, sending.claimed) = (Some(PausedBy::Lane), true);
         assert_eq!(describe(&sending, now()), "Is being sent: attempt 1.");
     }
 

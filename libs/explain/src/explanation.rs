@@ -147,8 +147,11 @@ impl Context {
 
 /// What `pause` means, as the end of a sentence. One whose note is not for the reader has none.
 pub(crate) fn said_of(pause: &PauseView) -> String {
+    let until = pause
+        .until
+        .map_or(String::new(), |until| format!(" until {}", time(until)));
     let said = format!(
-        "the {} {} is paused by {} since {}",
+        "the {} {} is paused by {} since {}{until}",
         pause.scope,
         pause.key,
         pause.paused_by,
@@ -158,6 +161,22 @@ pub(crate) fn said_of(pause: &PauseView) -> String {
         said
     } else {
         format!("{said}: {}", pause.note)
+    }
+}
+
+/// When what a pause holds back goes on, as the end of a sentence; `what` is paused.
+pub(crate) fn end_of(pause: &PauseView, what: &str) -> String {
+    let by_itself = pause.until.map_or(String::new(), |until| {
+        format!(", or by itself at {}", time(until))
+    });
+    format!("when {what} is resumed{by_itself}")
+}
+
+/// What follows for what a pause holds back; `what` is paused.
+pub(crate) fn after_pause(pause: &PauseView, what: &str) -> Next {
+    Next {
+        at: pause.until,
+        text: format!("It goes on {}.", end_of(pause, what)),
     }
 }
 

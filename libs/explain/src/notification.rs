@@ -10,7 +10,7 @@ use store::timeline::NotificationTimeline;
 use store::webhook::DeliveryAttemptView;
 
 use crate::explanation::{
-    Context, Explanation, Line, Next, of_acts, of_dead_letters, open, said_of, sentence,
+    Context, Explanation, Line, Next, after_pause, of_acts, of_dead_letters, open, said_of, sentence,
 };
 use crate::item::{Item, after, is_lost, last_failure};
 use crate::words::{endpoint, number, of};
@@ -151,7 +151,7 @@ impl Describer<'_> {
         if let Some(pause) = self.pause() {
             return Some((
                 sentence(&format!("Is held back: {}", said_of(pause))),
-                Next::some_time("It goes on when that is resumed."),
+                after_pause(pause, "that"),
             ));
         }
         if let Some(at) = subscription.paused_at {

@@ -6,7 +6,7 @@ use store::push::{Ahead, AttemptView, HoldView};
 use store::timeline::PushTimeline;
 
 use crate::explanation::{
-    Context, Explanation, Line, Next, of_acts, of_dead_letters, open, said_of, sentence,
+    Context, Explanation, Line, Next, after_pause, of_acts, of_dead_letters, open, said_of, sentence,
 };
 use crate::item::{Item, after, is_lost, last_failure};
 use crate::words::{length, of};
@@ -254,7 +254,7 @@ impl Describer<'_> {
         let pause = self.context.pause("lane", "push")?;
         Some((
             sentence(&format!("Is held back: {}", said_of(pause))),
-            Next::some_time("It goes on when the lane is resumed."),
+            after_pause(pause, "the lane"),
         ))
     }
 

@@ -4,11 +4,11 @@ use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
 use domain::quota::{Budget, day_of};
 use domain::reason::NotificationReason;
-use domain::subscription::SubscriptionState;
+use domain::subscription::{HeldBack, SubscriptionState};
 use store::PauseView;
 use store::webhook::{StateEntry, SubscriptionView, WaitingSum};
 
-use crate::explanation::{Context, Explanation, Line, Next, said_of, sentence};
+use crate::explanation::{Context, Explanation, Line, Next, after_pause, said_of, sentence};
 use crate::reseller;
 use crate::words::{number, of, waits};
 
@@ -105,8 +105,11 @@ impl Describer<'_> {
         }
         let mut parts: Vec<(&str, u64)> = Vec::new();
         for sum in waiting {
-            // That of a pause may still be stored when it has ended.
-            let reason = NotificationReason::told(sum.reason.clone(), sum.status, false);
+            let held = HeldBack {
+                paused_by: None,
+                is_unverified: self.facts.view.state == SubscriptionState::PendingVerification,
+            };
+            let reason = NotificationReason::told(sum.reason.clone(), sum.status, held);
             let reason = reason.as_ref().map_or("", NotificationReason::as_str);
             let what = waits(sum.status.as_str(), reason);
             match parts.iter_mut().find(|(known, _)| *known == what) {
@@ -176,10 +179,7 @@ impl Describer<'_> {
             return Next::some_time("Nothing, until its reseller activates it.");
         }
         if let Some(pause) = self.pause() {
-            return Next::some_time(format!(
-                "It goes on when the {} {} is resumed.",
-                pause.scope, pause.key
-            ));
+            return after_pause(pause, &format!("the {} {}", pause.scope, pause.key));
         }
         if view.paused_at.is_some() {
             return Next::some_time("It goes on when its reseller resumes it.");

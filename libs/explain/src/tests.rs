@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 use domain::notification::{NotificationId, NotificationStatus, OutageClass, RetryPlan};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::{NotificationReason, PushReason, StateReason};
-use domain::subscription::{Miss, PausedBy, SubscriptionState};
+use domain::subscription::{HeldBack, Miss, PausedBy, SubscriptionState};
 use store::push::{Ahead, AttemptView, PushView};
 use store::timeline::{NotificationTimeline, PushTimeline, Recipient};
 use store::webhook::{DeliveryAttemptView, EventNotification, EventView, MissedSubscription};
@@ -48,6 +48,7 @@ pub(crate) fn paused(scope: &str, key: &str) -> Context {
         note: "incident 17".to_owned(),
         paused_by: "ann (1)".to_owned(),
         paused_at: now() - TimeDelta::minutes(30),
+        until: None,
         by_reseller: false,
     };
     Context {
@@ -746,7 +747,7 @@ fn an_event_counts_its_notifications() {
         id: NotificationId::from(Uuid::from_u128(id)),
         subscription_id: Uuid::from_u128(5),
         url: "https://acme.example/hook?secret=1".to_owned(),
-        paused_by: None,
+        held_back: HeldBack::default(),
         status,
         claimed: false,
         reason: None,
@@ -781,7 +782,10 @@ fn held(by: PausedBy) -> EventNotification {
         id: NotificationId::from(Uuid::from_u128(7)),
         subscription_id: Uuid::from_u128(5),
         url: "https://acme.example/hook?secret=1".to_owned(),
-        paused_by: Some(by),
+        held_back: HeldBack {
+            paused_by: Some(by),
+            is_unverified: false,
+        },
         status: NotificationStatus::Retry,
         claimed: false,
         reason: None,
@@ -791,6 +795,30 @@ fn held(by: PausedBy) -> EventNotification {
         updated_at: now(),
         finished_at: None,
         last: None,
+    }
+}
+
+#[test]
+fn a_pause_that_ends_by_itself_says_when_in_every_story() {
+    let until = now() + TimeDelta::hours(2);
+    let mut context = paused("lane", "push");
+    context.pauses.extend(paused("lane", "reseller").pauses);
+    for pause in &mut context.pauses {
+        pause.until = Some(until);
+    }
+    let mut event = unmatched();
+    event.notifications = vec![held(PausedBy::Lane)];
+    for story in [
+        super::push(&push(PushStatus::Pending, 0), &context),
+        super::notification(&notification(NotificationStatus::Pending, 0), &context),
+        super::event(&event, &context),
+    ] {
+        let said =
+            "is paused by ann (1) since 2026-11-21 11:30:00 UTC until 2026-11-21 14:00:00 UTC: incident 17.";
+        assert!(story.headline.contains(said), "{story:?}");
+        assert_eq!(story.next.at, Some(until));
+        let goes_on = "is resumed, or by itself at 2026-11-21 14:00:00 UTC.";
+        assert!(story.next.text.ends_with(goes_on), "{story:?}");
     }
 }
 
@@ -844,7 +872,7 @@ fn an_event_whose_notifications_are_paused_says_whose_pause_it_is_and_what_ends_
     );
 
     let mut open = held(PausedBy::Reseller);
-    (open.paused_by, open.subscription_id) = (None, Uuid::from_u128(6));
+    (open.held_back.paused_by, open.subscription_id) = (None, Uuid::from_u128(6));
     event.notifications.push(open);
     let story = super::event(&event, &context());
     assert_eq!(story.next.at, Some(now() + TimeDelta::seconds(30)));

@@ -17,7 +17,9 @@
   const preferences = new URLSearchParams((document.cookie.match(/(?:^|; )pr_prefs=([^;]*)/) || ["", ""])[1]);
   const prefer = (name, value) => {
     preferences.set(name, value);
-    document.cookie = `pr_prefs=${preferences}; Secure; Path=/; SameSite=Lax; Max-Age=31536000`;
+    // In a page of another site a browser keeps no cookie of another kind.
+    const kept = root.dataset.parent ? "SameSite=None; Partitioned" : "SameSite=Lax";
+    document.cookie = `pr_prefs=${preferences}; Secure; Path=/; ${kept}; Max-Age=31536000`;
     if (name === "theme" || name === "density") value ? (root.dataset[name] = value) : delete root.dataset[name];
     if (name === "tz") rewriteTimes(document);
   };
@@ -246,7 +248,7 @@
   const keysOn = () => preferences.get("keys") !== "off";
   const openHelp = () => {
     $("#help")?.remove();
-    const keys = [["?", "this help"], ["/", "search"], ["g, letter", "a place, see below"], ["j, k", "next and previous row"], ["Enter", "open the row"], ["x", "select the row"], ["r", "replay the row, or what the page is about; asks first"], ["c", "copy the link of the row or the page"], ["L", "live on and off"], ["Ctrl K", "go to a place or act"], ["Esc", "close, leave a field"]];
+    const keys = [["?", "this help"], ["/", "search"], ["g, letter", "a place, see below"], ["j, k", "next and previous row"], ["Enter", "open the row"], ["x", "select the row"], ["r", `${root.dataset.again || "replay the row, or what the page is about"}; asks first`], ["c", "copy the link of the row or the page"], ["L", "live on and off"], ["Ctrl K", "go to a place or act"], ["Esc", "close, leave a field"]];
     const places = $$("nav a[data-key]").map((link) => [`g ${link.dataset.key}`, ($(":scope > span:not(.count)", link) || link).textContent.trim()]);
     const list = make("dl", { class: "keys" });
     for (const [key, text] of [...keys, ...places]) list.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, text));
@@ -257,7 +259,7 @@
         pick("density", "Rows", [["dense", "Dense"], ["comfortable", "Comfortable"]], preferences.get("density") || "dense"),
         pick("tz", "Time zone", zones, zone()),
         pick("keys", "Single keys", [["on", "On"], ["off", "Off"]], keysOn() ? "on" : "off")),
-      list, make("div", { class: "acts" }, make("button", { class: "btn", type: "button", "data-close": "" }, "Close"), make("a", { class: "btn quiet", href: "/console/preferences" }, "All preferences")));
+      list, make("div", { class: "acts" }, make("button", { class: "btn", type: "button", "data-close": "" }, "Close"), make("a", { class: "btn quiet", href: root.dataset.preferences }, "All preferences")));
     document.body.append(dialog);
     open(dialog);
   };
@@ -320,11 +322,24 @@
     $("a[href]", row)?.focus({ preventScroll: true }); // so that Tab and Enter work from there
     row.scrollIntoView({ block: "nearest" });
   };
-  // The act stays behind its form: this opens it.
-  const replay = (row) => $('a.btn[href*="/replay"], a.btn[href*="action=replay"]', row || $(".head", main()) || main());
+  // The act stays behind its form, which the link opens. What a button would do at once, a key asks about first.
+  const replay = (row) => $('a.btn[href*="/replay"], a.btn[href*="action=replay"], form[action$="/resend"] button:not(:disabled)', row || $(".head", main()) || main());
+  const ask = (button) => {
+    $("#ask")?.remove();
+    const name = button.textContent.trim();
+    const yes = make("button", { class: "btn primary", type: "button" }, name);
+    yes.addEventListener("click", () => (yes.closest("dialog").close(), button.click()));
+    const dialog = make("dialog", { id: "ask", "aria-labelledby": "ask-title" }, make("h2", { id: "ask-title" }, `${name}?`),
+      make("div", { class: "acts" }, yes, make("button", { class: "btn quiet", type: "button", "data-close": "" }, "Back")));
+    document.body.append(dialog);
+    open(dialog);
+  };
+  const again = (control) => (control.matches("a") ? control.click() : ask(control));
   const copyLink = async (row) => {
     try {
-      await navigator.clipboard.writeText(new URL(row?.dataset.href || location.href, location.href).href);
+      const url = new URL(row?.dataset.href || location.href, location.href);
+      if (main().dataset.since && url.searchParams.has("since")) url.searchParams.set("since", main().dataset.since);
+      await navigator.clipboard.writeText(url.href);
       say("The link is copied");
     } catch {
       say("The browser does not let this page copy. Copy the address by hand.");
@@ -352,7 +367,7 @@
     else if (key === "j" || key === "k") moveRow(key === "j" ? 1 : -1);
     else if (key === "x" && row) $("[data-check]", row)?.click();
     else if (key === "Enter" && row && !onControl) location.assign(row.dataset.href);
-    else if (key === "r" && replay(row)) replay(row).click();
+    else if (key === "r" && replay(row)) again(replay(row));
     else if (key === "c") void copyLink(row);
     else if (key.toLowerCase() === "l") toggleLive();
     else return;

@@ -5,7 +5,6 @@ use std::fmt::Display;
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
-use chrono_tz::Tz;
 use explain::words;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_api::{Problem, ProblemKind};
@@ -14,73 +13,12 @@ use url::form_urlencoded;
 
 use crate::assets::Assets;
 use crate::markup::{self, Markup};
+use crate::preferences::Preferences;
 
-/// The cookie with what a viewer prefers; scripts read and write it as well.
-pub const PREFERENCES: &str = "pr_prefs";
 /// The cookie with what was just done, which the next page says.
 pub const FLASH: &str = "__Host-pr_flash";
 /// Longest text that says what was done, in bytes.
 const FLASH_MAX_BYTES: usize = 1_000;
-
-/// What a viewer prefers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Preferences {
-    /// `light` or `dark`; empty for what the system has.
-    pub theme: &'static str,
-    /// In which zone times are written.
-    pub zone: Tz,
-    /// `dense` or `comfortable`.
-    pub density: &'static str,
-    /// Whether pages follow what happens.
-    pub live: bool,
-    /// Whether single keys do something.
-    pub keys: bool,
-}
-
-impl Preferences {
-    /// Those that a browser sends; what it does not say, or says wrongly, is as for everyone.
-    pub fn of(headers: &HeaderMap) -> Self {
-        let said = cookie(headers, PREFERENCES).unwrap_or_default();
-        let mut preferences = Self {
-            theme: "",
-            zone: Tz::UTC,
-            density: "dense",
-            live: true,
-            keys: true,
-        };
-        for (name, value) in form_urlencoded::parse(said.as_bytes()) {
-            preferences.set(&name, &value);
-        }
-        preferences
-    }
-
-    /// Takes one over.
-    pub fn set(&mut self, name: &str, value: &str) {
-        match (name, value) {
-            ("theme", "light") => self.theme = "light",
-            ("theme", "dark") => self.theme = "dark",
-            ("theme", _) => self.theme = "",
-            ("density", "comfortable") => self.density = "comfortable",
-            ("density", _) => self.density = "dense",
-            ("live", value) => self.live = value != "off",
-            ("keys", value) => self.keys = value != "off",
-            ("tz", zone) => self.zone = zone.parse().unwrap_or(self.zone),
-            _ => {}
-        }
-    }
-
-    /// As the value of the cookie.
-    pub fn written(&self) -> String {
-        let switch = |on| if on { "on" } else { "off" };
-        form_urlencoded::Serializer::new(String::new())
-            .append_pair("theme", self.theme)
-            .append_pair("tz", self.zone.name())
-            .append_pair("density", self.density)
-            .append_pair("live", switch(self.live))
-            .append_pair("keys", switch(self.keys))
-            .finish()
-    }
-}
 
 /// The value of a cookie.
 pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {

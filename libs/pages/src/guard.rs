@@ -150,6 +150,9 @@ pub struct Details {
     /// What is wrong with each field.
     #[serde(default)]
     pub errors: Vec<FieldDetails>,
+    /// What a person quotes to those who look after the installation: the log has a line with it, and the trace has it as its id.
+    #[serde(skip)]
+    pub reference: String,
 }
 
 /// What is wrong with a field.
@@ -161,7 +164,15 @@ pub struct FieldDetails {
     pub detail: String,
 }
 
-/// The problem that an answer has, with the rest of the answer; one without any comes back as it is.
+/// The trace of this request, or where none is recorded a number of its own.
+fn reference() -> String {
+    let trace = telemetry::traceparent::current();
+    let trace = trace.as_deref().and_then(|it| it.split('-').nth(1));
+    trace.map_or_else(|| format!("{:016x}", rand::random::<u64>()), str::to_owned)
+}
+
+/// The problem that an answer has, with the rest of the answer; one without any comes back as it is. The log gets the reference under which
+/// the page shows it.
 ///
 /// # Errors
 ///
@@ -176,8 +187,19 @@ pub async fn details_of(response: Response) -> Result<(response::Parts, Details)
     }
     let (head, body) = response.into_parts();
     let body = to_bytes(body, TAGGED_MAX_BYTES).await.unwrap_or_default();
-    match serde_json::from_slice(&body) {
-        Ok(details) => Ok((head, details)),
+    match serde_json::from_slice::<Details>(&body) {
+        Ok(mut details) => {
+            details.reference = reference();
+            let (reference, kind) = (&details.reference, &details.kind);
+            let status = head.status.as_u16();
+            tracing::info!(
+                reference,
+                kind,
+                status,
+                "answered with a page that says what is wrong"
+            );
+            Ok((head, details))
+        }
         Err(_) => Err(Response::from_parts(head, Body::from(body))),
     }
 }

@@ -8,17 +8,16 @@ mod form;
 mod frame;
 mod guard;
 pub mod markup;
+mod preferences;
 mod violations;
 
 pub use assets::{Asset, Assets};
 pub use form::Fields;
-pub use frame::{
-    FLASH, Frame, Moment, Number, PREFERENCES, Page, Preferences, append_cookie, cookie, done, see_other,
-    segment,
-};
+pub use frame::{FLASH, Frame, Moment, Number, Page, append_cookie, cookie, done, see_other, segment};
 pub use guard::{
     Details, FieldDetails, address_of, details_of, is_followed_here, is_of_this_origin, is_safe, tagged,
     with_headers, without_empty,
 };
 pub use markup::{Markup, escape, visible};
+pub use preferences::{PREFERENCES, Preferences, PreferencesForm, prefer};
 pub use violations::Violations;

@@ -70,6 +70,15 @@ pub fn small_bars(counts: &[u64], tone: &str, label: &str) -> Markup {
     ))
 }
 
+/// How a part of a bar is filled that stands on or beside parts of other states: what failed has a hatch, since colour alone does not tell
+/// everyone what it is.
+pub fn fill(tone: &str) -> String {
+    match tone {
+        "bad" => r#"fill="url(#hatch)""#.to_owned(),
+        other => format!(r#"class="fill-{}""#, escape(other)),
+    }
+}
+
 /// How high bars are, and how far from the beginning of one to that of the next.
 const HEIGHT: u64 = 48;
 const STEP: usize = 10;
@@ -131,6 +140,13 @@ mod tests {
         let given_up = state("GIVEN_UP").0;
         assert!(given_up.contains("Given up") && given_up.contains(r#"title="GIVEN_UP""#));
         assert!(given_up.contains("status bad"));
+    }
+
+    #[test]
+    fn what_failed_is_told_from_the_rest_by_more_than_its_colour() {
+        assert_eq!(fill("ok"), r#"class="fill-ok""#);
+        assert_eq!(fill("bad"), r#"fill="url(#hatch)""#);
+        assert!(icons().0.contains(r#"<pattern id="hatch""#));
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub enum KeyRotated {
     },
     /// It was rotated before, into this key, which works.
     Before(Uuid),
+    /// It stays: neither the new key nor another one of an administrator would last as long.
+    LastAdministrator,
     /// There is no such key, or it was revoked or has expired.
     Unknown,
 }
@@ -238,27 +240,33 @@ impl Store {
         rows.into_iter().map(ApiKey::try_from).collect()
     }
 
+    /// Keys that were used within the last week and end by themselves in the coming one, the next to end first. Left out are those that were made
+    /// to end so soon, and those that another has been rotated into.
+    pub async fn keys_about_to_end(&self, now: DateTime<Utc>, limit: u32) -> Result<Vec<ApiKey>, Error> {
+        let rows = sqlx::query_as!(
+            Row,
+            r#"
+            SELECT id, name, roles, reseller_id, created_at, revoked_at, expires_at, used_at, scope, per_second, successor_of FROM api_keys k
+            WHERE revoked_at IS NULL AND expires_at > $1 AND expires_at <= $1::timestamptz + interval '7 days'
+              AND used_at > $1::timestamptz - interval '7 days' AND expires_at > created_at + interval '7 days'
+              AND NOT EXISTS (
+                SELECT FROM api_keys n WHERE n.successor_of = coalesce(k.successor_of, k.id) AND n.created_at > k.created_at
+              )
+            ORDER BY expires_at, id LIMIT $2
+            "#,
+            now,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(ApiKey::try_from).collect()
+    }
+
     /// Revokes a key as [`Store::revoke_api_key`] does, unless it is the last one of an administrator: one that ends earlier, as after a
     /// rotation, does not take its place.
     pub async fn revoke_key_of_several(&self, id: Uuid, act: Act<'_>) -> Result<KeyRevoked, Error> {
         let mut transaction = self.pool.begin().await?;
-        // Locked, so that two administrators who revoke each other's key at once are not both obeyed.
-        let administrators = sqlx::query!(
-            r#"
-            SELECT id, expires_at FROM api_keys
-            WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AND 'admin' = ANY (roles)
-            ORDER BY id FOR NO KEY UPDATE
-            "#
-        )
-        .fetch_all(&mut *transaction)
-        .await?;
-        let end = |at: Option<DateTime<Utc>>| at.unwrap_or(DateTime::<Utc>::MAX_UTC);
-        let its = administrators.iter().find(|key| key.id == id);
-        let is_last = its.is_some_and(|it| {
-            let mut others = administrators.iter().filter(|key| key.id != id);
-            others.all(|other| end(other.expires_at) < end(it.expires_at))
-        });
-        if is_last {
+        if outlasts_administrators(&mut transaction, id, None).await? {
             return Ok(KeyRevoked::LastAdministrator);
         }
         if !revoke(&mut transaction, id, act).await? {
@@ -269,7 +277,8 @@ impl Store {
     }
 
     /// Makes the key that a key is rotated into: it has the same name, roles and limits, and ends at `expires_at`. The old one ends at `until`, unless
-    /// it ends before. A repetition, as by a caller that has not got the answer, makes no other.
+    /// it ends before. The last key of an administrator is not rotated into one that ends earlier than it. A repetition, as by a caller that has not
+    /// got the answer, makes no other.
     pub async fn rotate_api_key(
         &self,
         old: Uuid,
@@ -278,6 +287,9 @@ impl Store {
         act: Act<'_>,
     ) -> Result<KeyRotated, Error> {
         let mut transaction = self.pool.begin().await?;
+        // A new key without an end lasts as long as any. Locked before the old one's row, as for every revocation.
+        let is_last =
+            expires_at.is_some() && outlasts_administrators(&mut transaction, old, expires_at).await?;
         let row = sqlx::query_as!(
             Row,
             r#"
@@ -314,6 +326,9 @@ impl Store {
         if let Some(before) = before {
             return Ok(KeyRotated::Before(before));
         }
+        if is_last {
+            return Ok(KeyRotated::LastAdministrator);
+        }
         let key = ApiKey {
             expires_at,
             scope: old.scope,
@@ -347,6 +362,32 @@ impl Store {
         transaction.commit().await?;
         Ok(is_revoked)
     }
+}
+
+/// Whether a key is one of an administrator, and all others end earlier than it; so does a successor of it, where one is to take its place that ends.
+///
+/// Those of administrators are locked, so that two who revoke each other's key at once are not both obeyed.
+async fn outlasts_administrators(
+    connection: &mut PgConnection,
+    id: Uuid,
+    successor_ends: Option<DateTime<Utc>>,
+) -> Result<bool, Error> {
+    let administrators = sqlx::query!(
+        r#"
+        SELECT id, expires_at FROM api_keys
+        WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AND 'admin' = ANY (roles)
+        ORDER BY id FOR NO KEY UPDATE
+        "#
+    )
+    .fetch_all(connection)
+    .await?;
+    let end = |at: Option<DateTime<Utc>>| at.unwrap_or(DateTime::<Utc>::MAX_UTC);
+    let its = administrators.iter().find(|key| key.id == id);
+    Ok(its.is_some_and(|it| {
+        let others = administrators.iter().filter(|key| key.id != id);
+        let mut ends = others.map(|other| end(other.expires_at)).chain(successor_ends);
+        ends.all(|other| other < end(it.expires_at))
+    }))
 }
 
 async fn revoke(connection: &mut PgConnection, id: Uuid, act: Act<'_>) -> Result<bool, Error> {

@@ -1,7 +1,8 @@
 //! The audit log: who changed what by hand, when, and why. An entry is written in the transaction of the change that it
 //! tells of, so that neither exists without the other.
 //!
-//! Entries are never changed and never deleted here. What services do by themselves is no concern of this log.
+//! Entries are never changed and never deleted here. What services do by themselves is no concern of this log, unless
+//! it carries on what was begun by hand, such as the end of a pause.
 
 use std::sync::Mutex;
 

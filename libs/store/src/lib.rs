@@ -15,6 +15,7 @@ mod dead_letters;
 pub mod demo;
 mod error;
 mod examined;
+mod held_back;
 mod indexes;
 mod lease;
 mod open_dead_letters;
@@ -53,7 +54,7 @@ pub use connections::Connections;
 pub use cutoff::Cutoff;
 pub use dead_letters::{
     BrokerDeadLetter, DeadLetterCursor, DeadLetterFilter, DeadLetterGroup, DeadLetterGroupKey,
-    DeadLetterGroupNote, DeadLetterGroups, DeadLetterHistory, DeadLetterHour, DeadLetterLane,
+    DeadLetterGroupNote, DeadLetterGroups, DeadLetterHistory, DeadLetterHours, DeadLetterLane,
     DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterSubject, DeadLetterView,
 };
 pub use error::{Error, singly, within};
@@ -61,7 +62,7 @@ pub use examined::Examined;
 pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;
 pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
-pub use portal_visits::{EndVisits, NewPortalLink, PORTAL_VISITS_OF_PERSON, PortalVisit};
+pub use portal_visits::{EndVisits, NewPortalLink, PORTAL_VISITS_OF_PERSON, PortalLinkView, PortalVisit};
 pub use processes::{Beat, LaneMinute, ProcessView, WebpushMinute};
 pub use rescued::Rescued;
 pub use resolution::{

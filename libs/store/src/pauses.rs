@@ -5,21 +5,19 @@
 //! It deliberately says nothing about a reseller's own pause, which is in its subscription, and stops no process: engines look
 //! here by themselves, and the claiming statements refuse whatever they ask meanwhile.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 pub use domain::lane::Lane;
-use domain::subscription::PausedBy;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::read::{Count, Name};
+use crate::read::Count;
 use crate::text::storable;
-use crate::{Act, Error, Store};
+use crate::{Act, Error, Store, stored};
 
 /// What is paused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +46,19 @@ impl Pausable {
             Self::Lane(lane) => lane.as_str().to_owned(),
             Self::Subscription(id) => id.to_string(),
             Self::Reseller(reseller) => reseller.clone(),
+        }
+    }
+
+    /// What a row of `pauses` is about.
+    fn read(scope: &str, key: String) -> Result<Self, Error> {
+        match scope {
+            "lane" => Ok(Self::Lane(stored("lane", &key)?)),
+            "subscription" => Ok(Self::Subscription(stored("identifier of a subscription", &key)?)),
+            "reseller" => Ok(Self::Reseller(key)),
+            _ => Err(Error::Corrupt {
+                what: "scope of a pause",
+                found: scope.to_owned(),
+            }),
         }
     }
 
@@ -85,6 +96,8 @@ pub struct PauseView {
     pub paused_by: String,
     /// Since when.
     pub paused_at: DateTime<Utc>,
+    /// When it ends by itself; null when it lasts until it is resumed.
+    pub until: Option<DateTime<Utc>>,
     /// Whether its reseller has made it, who alone can end it.
     pub by_reseller: bool,
 }
@@ -113,19 +126,32 @@ pub struct PauseCounts {
     pub resellers: u64,
 }
 
+/// Who ends a pause whose time is over, for the audit log.
+const END_OF_PAUSE: &str = "postrider (end of the pause)";
+
 /// How long claims under way are waited for. Operators wait for the answer.
 const CLOSING_LIMIT: Duration = Duration::from_secs(6);
 /// How long claims go on between two turns.
 const CLOSING_PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
-    /// Pauses something. What is paused already stays so, with the first note. Waits for claims that are under way, for some
-    /// seconds.
+    /// Pauses something until it is resumed; otherwise as [`Store::pause_until`].
+    pub async fn pause(&self, what: &Pausable, act: Act<'_>) -> Result<PauseChange, Error> {
+        self.pause_until(what, None, act).await
+    }
+
+    /// Pauses something, where `until` says so up to a time at which [`Store::end_pauses`] resumes it. What is paused already stays so, with the
+    /// first note and end. Waits for claims that are under way, for some seconds.
     ///
     /// # Errors
     ///
     /// [`Error::ClaimsUnderWay`] when they do not end in time, or [`Error`] when the database fails; then nothing is paused.
-    pub async fn pause(&self, what: &Pausable, act: Act<'_>) -> Result<PauseChange, Error> {
+    pub async fn pause_until(
+        &self,
+        what: &Pausable,
+        until: Option<DateTime<Utc>>,
+        act: Act<'_>,
+    ) -> Result<PauseChange, Error> {
         let mut transaction = self.close_lane(what.lane()).await?;
         lock(&mut transaction, what).await?;
         if !exists(&mut transaction, what).await? {
@@ -133,7 +159,7 @@ impl Store {
         }
         let inserted = sqlx::query!(
             r#"
-            INSERT INTO pauses (scope, key, note, paused_by, paused_at) VALUES ($1, $2, $3, $4, $5)
+            INSERT INTO pauses (scope, key, note, paused_by, paused_at, until) VALUES ($1, $2, $3, $4, $5, $6)
             ON CONFLICT (scope, key) DO NOTHING
             "#,
             what.scope(),
@@ -141,6 +167,7 @@ impl Store {
             &*storable(act.note.unwrap_or_default()),
             &*storable(act.by),
             act.at,
+            until,
         )
         .execute(&mut *transaction)
         .await?;
@@ -150,7 +177,8 @@ impl Store {
         note_change(&mut transaction, what, true).await?;
         hold(&mut transaction, what, act.at).await?;
         let action = format!("{}.pause", what.scope());
-        let entry = act.entry(&action, subject(what), json!({}));
+        let details = until.map_or_else(|| json!({}), |until| json!({"until": until}));
+        let entry = act.entry(&action, subject(what), details);
         entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(PauseChange::Changed)
@@ -164,12 +192,56 @@ impl Store {
     ///
     /// As [`Store::pause`]; then nothing is changed.
     pub async fn resume(&self, what: &Pausable, act: Act<'_>) -> Result<PauseChange, Error> {
+        self.resume_due(what, None, act).await
+    }
+
+    /// Resumes what is paused until `now` or a time before, and says how much that was. A pause that another ends meanwhile is not ended twice, and
+    /// one that was made instead of it stays; one that cannot be ended now keeps no other from its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::pause`], for the last that could not be ended.
+    pub async fn end_pauses(&self, now: DateTime<Utc>) -> Result<u64, Error> {
+        let due = sqlx::query!(
+            "SELECT scope, key FROM pauses WHERE until <= $1 ORDER BY until, scope, key",
+            now
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let act = Act {
+            by: END_OF_PAUSE,
+            note: None,
+            at: now,
+        };
+        let (mut ended, mut failure) = (0, None);
+        for row in due {
+            let what = Pausable::read(&row.scope, row.key)?;
+            match self.resume_due(&what, Some(now), act).await {
+                Ok(PauseChange::Changed) => ended += 1,
+                Ok(PauseChange::Unchanged | PauseChange::Unknown) => {}
+                Err(error) => failure = Some(error),
+            }
+        }
+        failure.map_or(Ok(ended), Err)
+    }
+
+    /// As [`Store::resume`], where `due` says so only if the pause ends by itself then or before.
+    async fn resume_due(
+        &self,
+        what: &Pausable,
+        due: Option<DateTime<Utc>>,
+        act: Act<'_>,
+    ) -> Result<PauseChange, Error> {
         let mut transaction = self.close_lane(what.lane()).await?;
         lock(&mut transaction, what).await?;
         let before = sqlx::query!(
-            "DELETE FROM pauses WHERE scope = $1 AND key = $2 RETURNING note, paused_by, paused_at",
+            r#"
+            DELETE FROM pauses WHERE scope = $1 AND key = $2 AND ($3::timestamptz IS NULL OR until <= $3)
+            RETURNING note, paused_by, paused_at
+            "#,
             what.scope(),
             what.key(),
+            due,
         )
         .fetch_optional(&mut *transaction)
         .await?;
@@ -197,7 +269,7 @@ impl Store {
         Ok(sqlx::query_as!(
             PauseView,
             r#"
-            SELECT p.scope, p.key, p.note, p.paused_by, p.paused_at, s.reseller_id AS "reseller?",
+            SELECT p.scope, p.key, p.note, p.paused_by, p.paused_at, p.until, s.reseller_id AS "reseller?",
                    coalesce(nullif(s.description, ''), split_part(s.url, '?', 1)) AS "name?", false AS "by_reseller!"
             FROM pauses p
             LEFT JOIN subscriptions s ON s.id = CASE WHEN p.scope = 'subscription' THEN p.key::uuid END
@@ -214,7 +286,7 @@ impl Store {
             PauseView,
             r#"
             SELECT 'subscription' AS "scope!", id::text AS "key!", '' AS "note!", 'reseller ' || reseller_id AS "paused_by!",
-                   paused_at AS "paused_at!", reseller_id AS "reseller?",
+                   paused_at AS "paused_at!", NULL::timestamptz AS until, reseller_id AS "reseller?",
                    coalesce(nullif(description, ''), split_part(url, '?', 1)) AS "name?", true AS "by_reseller!"
             FROM subscriptions WHERE paused_at IS NOT NULL AND deleted_at IS NULL
             ORDER BY paused_at, id LIMIT $1
@@ -267,38 +339,18 @@ impl Store {
         Ok(others)
     }
 
-    /// Whose pause keeps the notifications of each of these subscriptions back; those are left out that are not paused.
-    pub async fn paused_by(&self, subscriptions: &[Uuid]) -> Result<HashMap<Uuid, PausedBy>, Error> {
-        let rows = sqlx::query!(
-            r#"
-            SELECT s.id, p.paused_by AS "paused_by!: Name<PausedBy>" FROM subscriptions s
-            CROSS JOIN LATERAL (
-                SELECT CASE WHEN (SELECT paused FROM lanes WHERE name = 'reseller') THEN 'LANE'
-                            WHEN s.held_at IS NOT NULL
-                                 AND EXISTS (SELECT FROM pauses WHERE scope = 'reseller' AND key = s.reseller_id)
-                                THEN 'ALL_OF_RESELLER'
-                            WHEN s.held_at IS NOT NULL THEN 'OPERATOR'
-                            WHEN s.paused_at IS NOT NULL THEN 'RESELLER' END AS paused_by) AS p
-            WHERE s.id = ANY ($1) AND p.paused_by IS NOT NULL
-            "#,
-            subscriptions,
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows
-            .into_iter()
-            .map(|row| (row.id, row.paused_by.into()))
-            .collect())
-    }
-
-    /// Since when a lane is paused, if it is.
-    pub async fn lane_paused_at(&self, lane: Lane) -> Result<Option<DateTime<Utc>>, Error> {
-        Ok(sqlx::query_scalar!(
-            "SELECT paused_at FROM pauses WHERE scope = 'lane' AND key = $1",
+    /// Since when a lane is paused, if it is, and until when where the pause ends by itself.
+    pub async fn lane_paused(
+        &self,
+        lane: Lane,
+    ) -> Result<Option<(DateTime<Utc>, Option<DateTime<Utc>>)>, Error> {
+        let row = sqlx::query!(
+            "SELECT paused_at, until FROM pauses WHERE scope = 'lane' AND key = $1",
             lane.as_str()
         )
         .fetch_optional(&self.pool)
-        .await?)
+        .await?;
+        Ok(row.map(|row| (row.paused_at, row.until)))
     }
 
     /// Whether a lane is paused, as far as engines look.

@@ -1,7 +1,9 @@
 //! Visits to the dashboard of a reseller, and the links that begin them.
 //!
 //! A link has 256 random bits of which only the digest is stored, and begins one visit, in the transaction that uses it up. A visit may what its
-//! link said, and nothing once the key that made the link is revoked.
+//! link said, and nothing once the key that made the link is revoked. An operator who has signed in with a provider has no key: such a visit ends by time.
+
+mod listing;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
@@ -10,6 +12,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{Act, Error, Store, stored};
+
+pub use listing::PortalLinkView;
 
 /// Most visits of a person at once; the oldest ends when another one begins.
 pub const PORTAL_VISITS_OF_PERSON: u32 = 20;
@@ -31,8 +35,10 @@ pub struct NewPortalLink {
     pub person_name: String,
     /// What its visit may do beside looking.
     pub capabilities: Vec<Capability>,
-    /// The key that makes it.
-    pub key: Uuid,
+    /// The key that makes it; none of an operator who has signed in with a provider.
+    pub key: Option<Uuid>,
+    /// The operator who makes it to see what the reseller sees, as the audit log calls it; none of the reseller's own and of an embedder.
+    pub operator: Option<String>,
     /// Until when it can be used.
     pub expires_at: DateTime<Utc>,
     /// How long its visit lasts, in minutes.
@@ -66,8 +72,10 @@ pub struct PortalVisit {
     pub person_name: String,
     /// What it may do beside looking.
     pub capabilities: Vec<Capability>,
-    /// The key that made its link.
-    pub key: Uuid,
+    /// The key that made its link; none of an operator who had signed in with a provider.
+    pub key: Option<Uuid>,
+    /// The operator who made its link, as the audit log calls it.
+    pub operator: Option<String>,
     /// When it began.
     pub began_at: DateTime<Utc>,
     /// When its person last asked for a page, to the minute.
@@ -107,7 +115,8 @@ struct Row {
     person_id: String,
     person_name: String,
     capabilities: Vec<String>,
-    api_key_id: Uuid,
+    api_key_id: Option<Uuid>,
+    made_by_operator: Option<String>,
     began_at: DateTime<Utc>,
     last_seen_at: DateTime<Utc>,
     ends_at: DateTime<Utc>,
@@ -132,6 +141,7 @@ impl TryFrom<Row> for PortalVisit {
             person_name: row.person_name,
             capabilities: capabilities.collect::<Result<_, _>>()?,
             key: row.api_key_id,
+            operator: row.made_by_operator,
             began_at: row.began_at,
             last_seen_at: row.last_seen_at,
             ends_at: row.ends_at,
@@ -147,8 +157,11 @@ impl TryFrom<Row> for PortalVisit {
 }
 
 impl PortalVisit {
-    /// Who it is, for the records. `names_of_acts` writes the same.
+    /// Who it is, for the records. `names_of_acts` writes the same of a reseller's people, which an operator is not.
     pub fn signature(&self) -> String {
+        if let Some(operator) = &self.operator {
+            return operator.clone();
+        }
         format!("{} <{}@{}>", self.person_name, self.person_id, self.reseller_id)
     }
 }
@@ -189,8 +202,8 @@ impl Store {
         sqlx::query!(
             r#"
             INSERT INTO portal_links (id, digest, reseller_id, person_id, person_name, capabilities, api_key_id, created_at, expires_at,
-                visit_minutes, landing, parent_origin, return_url, theme, locale, time_zone, authenticated_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+                visit_minutes, landing, parent_origin, return_url, theme, locale, time_zone, authenticated_at, made_by_operator)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
             "#,
             link.id,
             digest.as_bytes(),
@@ -209,13 +222,20 @@ impl Store {
             link.locale,
             link.time_zone,
             link.authenticated_at,
+            link.operator,
         )
         .execute(&mut *transaction)
         .await?;
         let details = json!({
             "reseller": link.reseller_id, "person": link.person_id, "name": link.person_name, "capabilities": capabilities,
+            "link": link.id,
         });
-        let entry = act.entry("portal-link.create", format!("portal-link/{}", link.id), details);
+        // That an operator looks is done to the reseller, which finds it in its activity.
+        let subject = match link.operator {
+            Some(_) => format!("reseller/{}", link.reseller_id),
+            None => format!("portal-link/{}", link.id),
+        };
+        let entry = act.entry("portal-link.create", subject, details);
         entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(())
@@ -240,30 +260,32 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await?;
         let Some(used) = used else { return Ok(None) };
-        // Locked, so that it is not revoked meanwhile, and so that those who come at once are counted one after another.
-        let key = sqlx::query_scalar!(
-            r#"
-            SELECT id FROM api_keys
-            WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) FOR NO KEY UPDATE
-            "#,
-            used.api_key_id,
-            now,
-        )
-        .fetch_optional(&mut *transaction)
-        .await?;
-        if key.is_none() {
-            return Ok(None);
+        if let Some(key) = used.api_key_id {
+            // Locked, so that it is not revoked meanwhile, and so that those who come at once are counted one after another.
+            let key = sqlx::query_scalar!(
+                r#"
+                SELECT id FROM api_keys
+                WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) FOR NO KEY UPDATE
+                "#,
+                key,
+                now,
+            )
+            .fetch_optional(&mut *transaction)
+            .await?;
+            if key.is_none() {
+                return Ok(None);
+            }
         }
         let row = sqlx::query_as!(
             Row,
             r#"
             INSERT INTO portal_visits (id, digest, reseller_id, person_id, person_name, capabilities, api_key_id, began_at, last_seen_at, ends_at,
-                landing, parent_origin, return_url, theme, locale, time_zone, authenticated_at)
+                landing, parent_origin, return_url, theme, locale, time_zone, authenticated_at, made_by_operator)
             SELECT $2, $3, reseller_id, person_id, person_name, capabilities, api_key_id, $4::timestamptz, $4, $4::timestamptz + make_interval(mins => visit_minutes),
-                landing, parent_origin, return_url, theme, locale, time_zone, authenticated_at
+                landing, parent_origin, return_url, theme, locale, time_zone, authenticated_at, made_by_operator
             FROM portal_links WHERE id = $1
             RETURNING id, reseller_id, person_id, person_name, capabilities, api_key_id, began_at, last_seen_at, ends_at, landing,
-                parent_origin, return_url, theme, locale, time_zone, authenticated_at
+                parent_origin, return_url, theme, locale, time_zone, authenticated_at, made_by_operator
             "#,
             used.id,
             Uuid::now_v7(),
@@ -314,10 +336,11 @@ impl Store {
             Row,
             r#"
             SELECT v.id, v.reseller_id, v.person_id, v.person_name, v.capabilities, v.api_key_id, v.began_at, v.last_seen_at, v.ends_at, v.landing,
-                v.parent_origin, v.return_url, v.theme, v.locale, v.time_zone, v.authenticated_at
-            FROM portal_visits v JOIN api_keys k ON k.id = v.api_key_id
-            WHERE v.digest = $1 AND v.ended_at IS NULL AND v.ends_at > $2 AND k.revoked_at IS NULL
-                AND (k.expires_at IS NULL OR k.expires_at > $2)
+                v.parent_origin, v.return_url, v.theme, v.locale, v.time_zone, v.authenticated_at, v.made_by_operator
+            FROM portal_visits v
+            WHERE v.digest = $1 AND v.ended_at IS NULL AND v.ends_at > $2
+              AND (v.api_key_id IS NULL OR EXISTS (SELECT FROM api_keys k WHERE k.id = v.api_key_id AND k.revoked_at IS NULL
+                                                    AND (k.expires_at IS NULL OR k.expires_at > $2)))
             "#,
             digest.as_bytes(),
             now,
@@ -343,7 +366,7 @@ impl Store {
             Row,
             r#"
             SELECT id, reseller_id, person_id, person_name, capabilities, api_key_id, began_at, last_seen_at, ends_at, landing,
-                parent_origin, return_url, theme, locale, time_zone, authenticated_at
+                parent_origin, return_url, theme, locale, time_zone, authenticated_at, made_by_operator
             FROM portal_visits WHERE digest = $1
             "#,
             digest.as_bytes(),
@@ -366,11 +389,12 @@ impl Store {
             Row,
             r#"
             SELECT v.id, v.reseller_id, v.person_id, v.person_name, v.capabilities, v.api_key_id, v.began_at, v.last_seen_at, v.ends_at, v.landing,
-                v.parent_origin, v.return_url, v.theme, v.locale, v.time_zone, v.authenticated_at
-            FROM portal_visits v JOIN api_keys k ON k.id = v.api_key_id
+                v.parent_origin, v.return_url, v.theme, v.locale, v.time_zone, v.authenticated_at, v.made_by_operator
+            FROM portal_visits v
             WHERE ($1::text IS NULL OR v.reseller_id = $1) AND ($2::text IS NULL OR v.person_id = $2)
-              AND v.ended_at IS NULL AND v.ends_at > $3 AND k.revoked_at IS NULL
-              AND (k.expires_at IS NULL OR k.expires_at > $3) AND ($4::uuid IS NULL OR v.id < $4)
+              AND v.ended_at IS NULL AND v.ends_at > $3 AND ($4::uuid IS NULL OR v.id < $4)
+              AND (v.api_key_id IS NULL OR EXISTS (SELECT FROM api_keys k WHERE k.id = v.api_key_id AND k.revoked_at IS NULL
+                                                    AND (k.expires_at IS NULL OR k.expires_at > $3)))
             ORDER BY v.id DESC LIMIT $5
             "#,
             reseller,

@@ -320,6 +320,8 @@ async fn notifications_of(
         status: Some(status.to_owned()),
         event_type: filter.event_type.clone(),
         value: None,
+        code: None,
+        error: None,
         since: filter.since,
         until: filter.until,
         limit: None,

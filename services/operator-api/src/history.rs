@@ -42,7 +42,8 @@ pub(crate) struct HistoryParams {
 }
 
 impl HistoryParams {
-    fn checked(&self) -> Result<u32, Problem> {
+    /// The number, if it may be asked for.
+    pub(crate) fn checked(&self) -> Result<u32, Problem> {
         let minutes = self.minutes.unwrap_or(MINUTES_MAX);
         if !(1..=MINUTES_MAX).contains(&minutes) {
             let detail = format!("must be between 1 and {MINUTES_MAX}");

@@ -261,6 +261,8 @@ fn location(made: &MadeDocument) -> [(http::HeaderName, String); 1] {
 /// that holds the new key. A request that is repeated because its answer was lost makes no second one: revoke the one that the 409 names, and rotate
 /// again.
 ///
+/// The last key of an administrator is not rotated into one that ends earlier than it.
+///
 /// To the services both are one caller: an `Idempotency-Key` that was used with the old one is known with the new one, and what a second allows is
 /// for both together.
 #[utoipa::path(
@@ -314,6 +316,7 @@ pub(crate) async fn rotate(
                 "it was rotated before, into the key {into}: rotate that one, or revoke it first if its holder has not got it"
             ),
         )),
+        KeyRotated::LastAdministrator => Err(last_administrator()),
         KeyRotated::Unknown => Err(Problem::new(
             ProblemKind::NOT_FOUND,
             "no key that could be rotated has this identifier: one that was revoked or has expired is not",
@@ -339,15 +342,19 @@ pub(crate) async fn revoke(
     let revoking = app.store.revoke_key_of_several(id, act);
     match http_api::by(admin.deadline, ("the key", "revoked"), revoking).await? {
         KeyRevoked::Done => Ok(StatusCode::NO_CONTENT),
-        KeyRevoked::LastAdministrator => Err(Problem::new(
-            ProblemKind::CONFLICT,
-            "no other key of an administrator lasts as long as it: make another one first",
-        )),
+        KeyRevoked::LastAdministrator => Err(last_administrator()),
         KeyRevoked::Unknown => Err(Problem::new(
             ProblemKind::NOT_FOUND,
             "no key that could be revoked has this identifier",
         )),
     }
+}
+
+fn last_administrator() -> Problem {
+    Problem::new(
+        ProblemKind::CONFLICT,
+        "no other key of an administrator lasts as long as it: make another one first",
+    )
 }
 
 fn read(payload: &NewKeyPayload, now: DateTime<Utc>) -> Result<ApiKey, Problem> {

@@ -26,6 +26,7 @@ mod note;
 mod notifications;
 mod openapi;
 mod pauses;
+mod portal_links;
 mod pushes;
 mod quota_requests;
 mod request;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use domain::notification::NotificationStatus;
+use domain::notification::{ERROR_TYPES, NotificationStatus};
 use domain::reason::NotificationReason;
-use domain::subscription::PausedBy;
+use domain::subscription::{HeldBack, PausedBy};
 use http_api::{Params, Problem, paging};
 use serde::{Deserialize, Serialize};
 use store::Examined;
@@ -48,6 +48,12 @@ pub(crate) struct NotificationParams {
     /// a field is found as well.
     #[param(example = "example.org")]
     pub(crate) value: Option<String>,
+    /// The endpoint answered the last attempt with this status code.
+    #[param(minimum = 100, maximum = 599, example = 503)]
+    pub(crate) code: Option<u16>,
+    /// The last attempt failed in this way: HTTP, TIMEOUT, DNS, TLS, CONNECT, PROTOCOL, EGRESS or OTHER.
+    #[param(example = "TIMEOUT")]
+    pub(crate) error: Option<String>,
     /// Of events that were accepted at this time or later.
     pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
@@ -106,15 +112,21 @@ pub(crate) struct NotificationDocument {
     /// The status code of the endpoint's last answer.
     #[schema(example = 503)]
     pub(crate) response_status: Option<u16>,
+    /// What kind of failure the last attempt was, if it failed: HTTP, TIMEOUT, DNS, TLS, CONNECT, PROTOCOL, EGRESS or OTHER.
+    #[schema(example = "HTTP")]
+    pub(crate) error_type: Option<String>,
     /// How the last attempt failed, if it did.
     pub(crate) error: Option<String>,
 }
 
 impl NotificationDocument {
-    /// Of a subscription that is `paused_by` this one, if it is paused.
-    fn of(found: NotificationFound, paused_by: Option<PausedBy>) -> Self {
-        let paused_by = paused_by.filter(|_| !found.status.is_terminal() && !found.claimed);
-        let reason = NotificationReason::told(found.reason, found.status, paused_by.is_some());
+    /// Of a subscription of which this holds notifications back.
+    fn of(found: NotificationFound, held: HeldBack) -> Self {
+        let paused_by = held
+            .paused_by
+            .filter(|_| !found.status.is_terminal() && !found.claimed);
+        let held = HeldBack { paused_by, ..held };
+        let reason = NotificationReason::told(found.reason, found.status, held);
         Self {
             id: found.id.uuid(),
             event: found.event,
@@ -133,6 +145,7 @@ impl NotificationDocument {
             updated_at: found.updated_at,
             finished_at: found.finished_at,
             response_status: found.response_status,
+            error_type: found.error_type,
             error: found.error,
         }
     }
@@ -164,11 +177,11 @@ pub(crate) async fn list(
     };
     let found = http_api::by(viewer.deadline, ("the notifications", "read"), found).await?;
     let subscriptions: Vec<Uuid> = found.items.iter().map(|found| found.subscription).collect();
-    let look = app.store.paused_by(&subscriptions);
-    let paused_by = http_api::by(viewer.deadline, ("the pauses", "read"), look).await?;
+    let look = app.store.held_back(&subscriptions);
+    let held_back = http_api::by(viewer.deadline, ("the pauses", "read"), look).await?;
     Ok(Json(Part::of(found, |found| {
-        let paused_by = paused_by.get(&found.subscription).copied();
-        NotificationDocument::of(found, paused_by)
+        let held = held_back.get(&found.subscription).copied();
+        NotificationDocument::of(found, held.unwrap_or_default())
     })))
 }
 
@@ -186,6 +199,8 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         status: word("status", params.status.as_deref(), &statuses)?,
         event_type: text("eventType", params.event_type.as_deref())?,
         value: text("value", params.value.as_deref())?,
+        code: code(params.code)?,
+        error: error_type(params.error.as_deref())?,
         since,
         until,
     };
@@ -193,6 +208,22 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         check_event(params, &event)?;
     }
     Ok(search)
+}
+
+fn code(given: Option<u16>) -> Result<Option<u16>, Problem> {
+    if given.is_some_and(|code| !(100..600).contains(&code)) {
+        return Err(Problem::query("code", "must be between 100 and 599"));
+    }
+    Ok(given)
+}
+
+fn error_type(given: Option<&str>) -> Result<Option<&'static str>, Problem> {
+    let find = |name: &str| {
+        let mut known = ERROR_TYPES.into_iter();
+        let wrong = || Problem::query("error", format!("must be one of {}", ERROR_TYPES.join(", ")));
+        known.find(|known| *known == name).ok_or_else(wrong)
+    };
+    given.map(find).transpose()
 }
 
 /// An event has few notifications, which are there at once.
@@ -238,7 +269,10 @@ async fn of_event(
             NotificationsOf::Subscription(id) => *id == found.subscription,
         };
         let is_of_type = |name: &String| *name == found.event_type;
+        let is_error = |error| found.error_type.as_deref() == Some(error);
         is_theirs
+            && (search.code.is_none() || search.code == found.response_status)
+            && search.error.is_none_or(is_error)
             && search.status.is_none_or(|status| status == found.status)
             && search.event_type.as_ref().is_none_or(is_of_type)
     });

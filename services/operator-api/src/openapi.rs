@@ -40,6 +40,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "restore", description = "Bringing back at once what comes back by itself in time."),
         (name = "quota requests", description = "What resellers ask for; administrators decide."),
         (name = "keys", description = "Who has access; administrators give it and take it."),
+        (name = "portal visits", description = "Seeing what a reseller sees, and who is in the dashboards of resellers; administrators end a visit."),
         (name = "event types", description = "The catalogue that events are checked against; administrators retire a type."),
         (name = "mails", description = "What resellers are told by mail."),
         (name = "search", description = "Finding pushes, events, notifications, subscriptions and resellers."),
@@ -106,6 +107,10 @@ const CONFLICTS: &[(&str, &str)] = &[
     ("pauseDeadLetterJob", "the job has ended before: it is COMPLETED"),
     ("resumeDeadLetterJob", "the job has ended before: it is COMPLETED"),
     ("cancelDeadLetterJob", "the job has ended before: it is COMPLETED"),
+    (
+        "createPortalLink",
+        "portal.publicUrl is not set: a link begins with where browsers reach the reseller portal",
+    ),
     ("cancelPush", "the push has ended before: it is SENT"),
     ("retryPushNow", "the push waits for no retry: it is SENT"),
     (

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use http_api::{Id, Payload, Problem, ProblemKind, paging::List};
-use serde::Serialize;
+use chrono::{DateTime, Utc};
+use http_api::{FieldProblem, Id, Payload, Problem, ProblemKind, paging::List};
+use serde::{Deserialize, Serialize};
 use store::status::{COUNTED_MAX, Depths, PAUSED_COUNTED_MAX, PausedWaiting};
 use store::{Lane, Pausable, PauseChange, PauseView, Store};
 use tokio::time::timeout;
@@ -15,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::note::{Note, NotePayload};
+use crate::note::{self, Note, NotePayload};
 use crate::request::{Operator, Viewer};
 
 /// The routes.
@@ -28,6 +29,18 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(resume_subscription))
         .routes(routes!(pause_reseller))
         .routes(routes!(resume_reseller))
+}
+
+/// A pause to be made.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
+#[schema(as = NewPause)]
+pub(crate) struct PausePayload {
+    /// Why; at most 2,000 bytes.
+    #[schema(value_type = String, max_length = 2_000, example = "Swrve asked us to wait, see incident 17.")]
+    pub(crate) note: Option<String>,
+    /// When it ends by itself; it lasts until it is resumed when this is left out.
+    pub(crate) until: Option<DateTime<Utc>>,
 }
 
 /// What came of pausing or resuming something.
@@ -43,7 +56,7 @@ pub(crate) struct PauseChangeDocument {
     pub(crate) key: String,
     /// Whether this request has changed anything; it was so before if not.
     pub(crate) changed: bool,
-    /// The pause, while it is in force. That of a pause which was there before has its first note.
+    /// The pause, while it is in force. That of a pause which was there before has its first note and end.
     pub(crate) pause: Option<PauseView>,
     /// What else keeps it from going on: other pauses, in words.
     #[schema(example = json!([]))]
@@ -164,10 +177,14 @@ pub(crate) fn waiting_for(counts: &[PausedWaiting], pause: &PauseView) -> Option
 #[utoipa::path(
     post, path = "/lanes/{lane}/pause", tag = "pauses", operation_id = "pauseLane", security(("apiKey" = [])),
     params(("lane" = String, Path, description = "push or reseller.", example = "push")),
-    request_body = NotePayload,
+    request_body = PausePayload,
     responses((status = 200, description = "It is paused.", body = PauseChangeDocument))
 )]
-pub(crate) async fn pause_lane(operator: Operator, Path(lane): Path<String>, Payload(body): Note) -> Answer {
+pub(crate) async fn pause_lane(
+    operator: Operator,
+    Path(lane): Path<String>,
+    Payload(body): Payload<PausePayload>,
+) -> Answer {
     let lane = known(&lane)?;
     operator.require_recent()?;
     pause(&operator, Pausable::Lane(lane), &body).await
@@ -191,10 +208,14 @@ pub(crate) async fn resume_lane(operator: Operator, Path(lane): Path<String>, Pa
     post, path = "/subscriptions/{id}/pause", tag = "pauses", operation_id = "pauseSubscription",
     security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The subscription.")),
-    request_body = NotePayload,
+    request_body = PausePayload,
     responses((status = 200, description = "It is paused.", body = PauseChangeDocument))
 )]
-pub(crate) async fn pause_subscription(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+pub(crate) async fn pause_subscription(
+    operator: Operator,
+    Id(id): Id,
+    Payload(body): Payload<PausePayload>,
+) -> Answer {
     pause(&operator, Pausable::Subscription(id), &body).await
 }
 
@@ -215,13 +236,13 @@ pub(crate) async fn resume_subscription(operator: Operator, Id(id): Id, Payload(
     post, path = "/resellers/{reseller}/pause", tag = "pauses", operation_id = "pauseReseller",
     security(("apiKey" = [])),
     params(("reseller" = String, Path, description = "The reseller.", example = "acme")),
-    request_body = NotePayload,
+    request_body = PausePayload,
     responses((status = 200, description = "It is paused.", body = PauseChangeDocument))
 )]
 pub(crate) async fn pause_reseller(
     operator: Operator,
     Path(reseller): Path<String>,
-    Payload(body): Note,
+    Payload(body): Payload<PausePayload>,
 ) -> Answer {
     pause(&operator, Pausable::Reseller(storable(reseller)?), &body).await
 }
@@ -257,16 +278,32 @@ fn storable(reseller: String) -> Result<String, Problem> {
     Ok(reseller)
 }
 
-async fn pause(operator: &Operator, what: Pausable, body: &NotePayload) -> Answer {
+impl PausePayload {
+    /// Why, or everything that is wrong with it.
+    fn checked(&self, now: DateTime<Utc>) -> Result<&str, Problem> {
+        let note = note::required(self.note.as_deref());
+        if self.until.is_none_or(|until| until > now) {
+            return note;
+        }
+        let past = Problem::fields(vec![FieldProblem::new("until", "must be in the future")]);
+        Err(match note {
+            Ok(_) => past,
+            Err(problem) => problem.and(past),
+        })
+    }
+}
+
+async fn pause(operator: &Operator, what: Pausable, body: &PausePayload) -> Answer {
     let _alone = match operator.is_stale() {
         true => Some(operator.app.stale.lock().await),
         false => None,
     };
     require_recent(operator).await?;
+    let note = body.checked(operator.app.now())?;
     let pausing = operator
         .app
         .store
-        .pause(&what, operator.act(Some(body.required()?)));
+        .pause_until(&what, body.until, operator.act(Some(note)));
     let change = http_api::by(operator.deadline, ("the pause", "made"), pausing).await?;
     answer(operator, what, change).await
 }

@@ -15,6 +15,7 @@ use http::{Method, StatusCode};
 use http_api::{Caller, Problem, ProblemKind, TakesBodies as _};
 use store::Act;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::app::App;
 use crate::console;
@@ -57,6 +58,7 @@ pub(crate) struct Operator {
     /// What there is to act on.
     pub(crate) app: Arc<App>,
     signature: String,
+    key: Option<Uuid>,
     /// Whether a dangerous act needs its person to show once more who it is.
     is_stale: bool,
     /// When the request has to be answered.
@@ -67,6 +69,11 @@ impl Operator {
     /// Whether the person has to show once more who it is before an act that is dangerous.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_stale
+    }
+
+    /// The caller's key; a person who has signed in with a provider has none.
+    pub(crate) fn key(&self) -> Option<Uuid> {
+        self.key
     }
 
     /// Refuses a dangerous act to a person who has not shown for a while who it is.
@@ -104,6 +111,7 @@ impl FromRequestParts<Arc<App>> for Operator {
         Ok(Self {
             app: Arc::clone(app),
             signature: asks.signature,
+            key: asks.key,
             is_stale: asks.is_stale,
             deadline: asks.deadline,
         })
@@ -160,6 +168,7 @@ fn too_old() -> Problem {
 /// What is known of who asks.
 struct Asks {
     signature: String,
+    key: Option<Uuid>,
     is_stale: bool,
     deadline: Instant,
 }
@@ -175,6 +184,7 @@ async fn caller(parts: &Parts, app: &App, allows: fn(Role) -> bool) -> Result<As
     http_api::refuse_in_vain(parts)?;
     Ok(Asks {
         signature: caller.signature(),
+        key: caller.key().ok(),
         is_stale: console::is_stale(&caller.identity, app.now()),
         deadline,
     })

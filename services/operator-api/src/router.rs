@@ -12,8 +12,8 @@ use crate::app::App;
 use crate::openapi::Service;
 use crate::{
     audit, cancel, cancellations, console, dead_letter_jobs, dead_letters, event_types, events, explain,
-    history, keys, mails, notifications, pauses, pushes, quota_requests, resolve, restore, retry_now, search,
-    status, subscriptions, visits,
+    history, keys, mails, notifications, pauses, portal_links, pushes, quota_requests, resolve, restore,
+    retry_now, search, status, subscriptions, visits,
 };
 
 /// The router of the service.
@@ -42,6 +42,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(mails::routes())
         .merge(notifications::routes())
         .merge(pauses::routes())
+        .merge(portal_links::routes())
         .merge(pushes::routes())
         .merge(quota_requests::routes())
         .merge(resolve::routes())

@@ -6,7 +6,7 @@ use chrono::{DateTime, SubsecRound as _, Utc};
 use config::Config;
 use domain::clock::Clock;
 use domain::push::PushId;
-use domain::subscription::PausedBy;
+use domain::subscription::HeldBack;
 use encryption::{Sealer, SealingKey};
 use engine::webhook::EndpointChecker;
 use http_api::{Keys, Problem, Remembered, TakesBodies};
@@ -148,12 +148,12 @@ impl App {
         found.ok_or_else(problems::no_subscription)
     }
 
-    /// Whose pause holds back what a subscription is to get, if one does.
-    pub(crate) async fn paused_by(&self, reseller: &Reseller, id: Uuid) -> Result<Option<PausedBy>, Problem> {
+    /// What holds back the notifications of a subscription.
+    pub(crate) async fn held_back(&self, reseller: &Reseller, id: Uuid) -> Result<HeldBack, Problem> {
         let ids = [id];
-        let look = self.store.paused_by(&ids);
+        let look = self.store.held_back(&ids);
         let found = http_api::by(reseller.deadline, ("the subscription", "read"), look).await?;
-        Ok(found.get(&id).copied())
+        Ok(found.get(&id).copied().unwrap_or_default())
     }
 
     /// The names of the event types that can be selected, as of some seconds ago at most: to read the whole catalogue for

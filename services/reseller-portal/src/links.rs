@@ -296,7 +296,8 @@ fn check(
         person_id,
         person_name,
         capabilities,
-        key: embedder.key,
+        key: Some(embedder.key),
+        operator: None,
         expires_at: now + TimeDelta::seconds(link_seconds.into()),
         visit_minutes,
         landing,
@@ -322,8 +323,8 @@ pub(crate) struct VisitDocument {
     person: PersonPayload,
     /// What it may do beside looking.
     capabilities: Vec<Capability>,
-    /// The key that made its link.
-    key_id: Uuid,
+    /// The key that made its link; null of an operator of the platform who looks without one.
+    key_id: Option<Uuid>,
     /// When it began.
     began_at: DateTime<Utc>,
     /// When a page was last asked for, to the minute.

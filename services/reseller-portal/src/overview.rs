@@ -205,13 +205,16 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
         for row in app.store.waiting_of(&ids).await? {
             waiting.entry(row.subscription).or_default().push(row);
         }
+        let held = app.store.held_back(&ids).await?.into_iter();
         Ok(Facts {
             now,
             statistics,
             waiting,
             budgets: app.store.budgets_of(&ids).await?,
             secrets: app.store.secrets_ending(&ids, (now, now + SECRET_TOLD)).await?,
-            paused_by: app.store.paused_by(&ids).await?,
+            paused_by: held
+                .filter_map(|(id, held)| Some((id, held.paused_by?)))
+                .collect(),
         })
     };
     http_api::by(reseller.deadline, ("the overview", "read"), read).await

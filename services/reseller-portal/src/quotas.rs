@@ -43,6 +43,9 @@ pub(crate) struct QuotaDocument {
     pub(crate) used_today: u64,
     /// What is left of today.
     pub(crate) remaining_today: u64,
+    /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. The time of
+    /// the answer when it is used up already.
+    pub(crate) used_up_at: Option<DateTime<Utc>>,
     /// Notifications that wait for a coming day, counted up to 100,000: of so many in line it is looked how many wait for that.
     pub(crate) scheduled: u64,
     /// When the next day begins.
@@ -154,12 +157,14 @@ fn document(view: QuotaView, config: &Config, now: DateTime<Utc>) -> QuotaDocume
         u64::from(daily_quota) - budget.free(today, quota, daily_quota)
     });
     let tomorrow = today.checked_add_days(Days::new(1)).unwrap_or(today);
+    let (began, resets_at) = (start_of(today, zone), start_of(tomorrow, zone));
     QuotaDocument {
         daily_quota,
         used_today: used,
         remaining_today: u64::from(daily_quota).saturating_sub(used),
+        used_up_at: used_up_at((began, now), (used, daily_quota.into())).filter(|at| *at < resets_at),
         scheduled: view.scheduled,
-        resets_at: start_of(tomorrow, zone),
+        resets_at,
         time_zone: zone.name(),
         requests_per_second: view.requests_per_second.or(defaults.requests_per_second),
         open_request: None,
@@ -252,15 +257,12 @@ pub(crate) async fn days(
         })
         .collect();
     let busiest = days.iter().map(|day| day.used.unwrap_or(day.ended)).max();
-    let began = start_of(today, zone);
-    let used_up_at = used_up_at((began, now), (present.used_today, present.daily_quota.into()))
-        .filter(|at| *at < present.resets_at);
     Ok(Json(QuotaDaysDocument {
         daily_quota: present.daily_quota,
         time_zone: present.time_zone,
         today,
         used_today: present.used_today,
-        used_up_at,
+        used_up_at: present.used_up_at,
         busiest: busiest.unwrap_or_default(),
         days,
     }))
@@ -478,4 +480,19 @@ pub(crate) async fn list(
         |view| view.id,
         QuotaRequestDocument::from,
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_used_up_at_the_pace_that_it_had_so_far() {
+        let at = |time: &str| format!("2026-11-21T{time}Z").parse::<DateTime<Utc>>().unwrap();
+        let foretold = |now, used| used_up_at((at("00:00:00"), at(now)), (used, 100));
+        assert_eq!(foretold("06:00:00", 50), Some(at("12:00:00")));
+        assert_eq!(foretold("06:00:00", 100), Some(at("06:00:00")));
+        assert_eq!(foretold("06:00:00", 0), None);
+        assert_eq!(foretold("00:10:00", 50), None, "too early to tell");
+    }
 }

@@ -18,6 +18,7 @@ export const pages = () => {
     ...PLACES, "/console/dead-letters/list", `/console/dead-letters/${made.deadLetter}`, `/console/dead-letters/${made.pushDeadLetter}`,
     "/console/jobs/new?action=replay&lane=push", `/console/jobs/${made.job}`, `/console/resellers/${process.env.RESELLER_ID}`,
     `/console/subscriptions/${made.held}`, `/console/explain/${made.push}`, `/console/explain/${made.delivered}`, "/console/search?q=web", "/console/nothing-here",
+    ...(process.env.GALLERY ? ["/console/gallery"] : []),
   ];
 };
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub use id::NotificationId;
 pub use outage::{OUTAGE_WINDOW, Observation, OutageChange, OutageClass, OutageDecision, OutageWatch, Tried};
-pub use outcome::{Classification, ClientErrors, DeliveryOutcome, FailureKind, HealthSignal};
+pub use outcome::{Classification, ClientErrors, DeliveryOutcome, ERROR_TYPES, FailureKind, HealthSignal};
 pub use retry::{RetryAfter, RetryPlan, RetryPolicy};
 
 /// How long a queued notification is left in peace at least before it is taken for lost. Queues of the default capacity are short:

@@ -51,6 +51,11 @@ pub enum FailureKind {
 
 named!(FailureKind, "kind of failure");
 
+/// What an attempt that has failed is recorded as: an answer other than 2xx, or a [`FailureKind`].
+pub const ERROR_TYPES: [&str; 8] = [
+    "HTTP", "TIMEOUT", "DNS", "TLS", "CONNECT", "PROTOCOL", "EGRESS", "OTHER",
+];
+
 impl FailureKind {
     /// What failures of this kind have in common; dead letters are grouped by it.
     pub fn fingerprint(self) -> &'static str {
@@ -195,6 +200,26 @@ fn answered(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_failure_is_recorded_as_one_of_the_error_types() {
+        let answered = DeliveryOutcome::Answered {
+            status: 503,
+            retry_after: None,
+            body: String::new(),
+        };
+        let failed = FailureKind::ALL.iter().map(|kind| DeliveryOutcome::Failed {
+            kind: *kind,
+            message: String::new(),
+        });
+        for outcome in failed.chain([answered]) {
+            let recorded = outcome.clone().classification(ClientErrors::Final).error_type;
+            assert!(
+                recorded.is_some_and(|name| ERROR_TYPES.contains(&name)),
+                "{outcome:?}"
+            );
+        }
+    }
 
     fn of(status: u16, client_errors: ClientErrors) -> (Event, HealthSignal) {
         let outcome = DeliveryOutcome::Answered {

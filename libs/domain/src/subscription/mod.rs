@@ -20,7 +20,7 @@ pub use field::FieldError;
 pub use filter::{EventFilter, FilterError, is_event_type, patterns_of};
 pub use health::{Health, HealthPolicy};
 pub use miss::Miss;
-pub use paused_by::PausedBy;
+pub use paused_by::{HeldBack, PausedBy};
 pub use rate_budget::RateBudget;
 pub use recovery::{
     Probe, RECOVERIES_MAX, RECOVERY_PARTS, RecoveryEnd, RecoveryGround, RecoveryStep, recovery_delay,

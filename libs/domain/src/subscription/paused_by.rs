@@ -1,4 +1,4 @@
-//! Whose pause keeps notifications back.
+//! Whose pause keeps notifications back, and what else does.
 
 use crate::named;
 
@@ -36,4 +36,13 @@ impl PausedBy {
             Self::Reseller => "RESELLER",
         }
     }
+}
+
+/// What holds back the notifications of a subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HeldBack {
+    /// Whose pause does.
+    pub paused_by: Option<PausedBy>,
+    /// Whether it waits for the answer of its endpoint to the challenge.
+    pub is_unverified: bool,
 }

@@ -116,6 +116,17 @@ impl DeadLetterFilter {
         }
     }
 
+    /// Whether the tallies by kind of failure know all that it asks for.
+    pub(crate) fn is_by_tally(&self) -> bool {
+        let others = (
+            &self.subscription,
+            &self.reseller,
+            &self.event_type,
+            &self.prototype,
+        );
+        matches!(others, (None, None, None, None))
+    }
+
     /// The filter as the API takes it; what restricts nothing is left out.
     pub fn to_json(&self) -> Value {
         let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);

@@ -1,8 +1,6 @@
 //! How many dead letters were written in each hour, from their tallies: it costs as much as there are kinds in these hours, however many
 //! dead letters there are.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 
 use super::filter::DeadLetterFilter;
@@ -11,19 +9,17 @@ use crate::read::Name;
 use crate::text::storable;
 use crate::{DeadLetterLane, Error, Store};
 
-/// How many dead letters of one kind were written in an hour.
+/// How many dead letters of one kind were written in each hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadLetterHour {
+pub struct DeadLetterHours {
     /// Whose they are.
     pub lane: DeadLetterLane,
     /// The fingerprint of the failure.
     pub fingerprint: String,
     /// Where it was.
     pub target: String,
-    /// When the hour began.
-    pub hour: DateTime<Utc>,
-    /// How many.
-    pub dead_letters: u64,
+    /// How many in each hour, the first hour first.
+    pub counts: Vec<u64>,
 }
 
 /// The tallies of one kind, in no order; several of an hour add up.
@@ -31,43 +27,48 @@ struct Tallied {
     lane: DeadLetterLane,
     fingerprint: String,
     target: String,
-    hours: Vec<DateTime<Utc>>,
+    /// Which hour each is of, the first one being 0.
+    hours: Vec<i32>,
     letters: Vec<i64>,
 }
 
 impl Tallied {
-    fn by_hour(self) -> impl Iterator<Item = DeadLetterHour> {
-        let mut sums: BTreeMap<DateTime<Utc>, i64> = BTreeMap::new();
+    /// By a clock that is behind the database's, an hour may lie ahead; that one is left out.
+    fn by_hour(self, hours: usize) -> DeadLetterHours {
+        let mut sums = vec![0; hours];
         for (hour, letters) in self.hours.into_iter().zip(self.letters) {
-            *sums.entry(hour).or_default() += letters;
+            if let Some(sum) = usize::try_from(hour).ok().and_then(|hour| sums.get_mut(hour)) {
+                *sum += letters;
+            }
         }
-        let counted = sums.into_iter().filter(|(_, letters)| *letters > 0);
-        counted.map(move |(hour, letters)| DeadLetterHour {
+        DeadLetterHours {
             lane: self.lane,
-            fingerprint: self.fingerprint.clone(),
-            target: self.target.clone(),
-            hour,
-            dead_letters: letters.unsigned_abs(),
-        })
+            fingerprint: self.fingerprint,
+            target: self.target,
+            counts: sums
+                .into_iter()
+                .map(|sum: i64| sum.max(0).unsigned_abs())
+                .collect(),
+        }
     }
 }
 
 impl Store {
-    /// The hours since `since` in which dead letters of the largest `kinds` kinds were written, as far as `filter` says state, lane,
-    /// reason, fingerprint and target. A kind's hours stand together, the largest kind first.
+    /// How many dead letters of the largest `kinds` kinds were written in each of the `hours` hours from `since` on, which is the beginning of
+    /// one, as far as `filter` says state, lane, reason, fingerprint and target. The largest kind comes first.
     pub async fn dead_letter_hours(
         &self,
         filter: &DeadLetterFilter,
-        since: DateTime<Utc>,
+        (since, hours): (DateTime<Utc>, usize),
         kinds: u32,
-    ) -> Result<Vec<DeadLetterHour>, Error> {
+    ) -> Result<Vec<DeadLetterHours>, Error> {
         let (fingerprint, prefix) = fingerprint_of(filter);
         let target = filter.target.as_deref().map(storable);
         let kinds = sqlx::query_as!(
             Tallied,
             r#"
             SELECT lane AS "lane!: Name<_>", fingerprint AS "fingerprint!", target AS "target!",
-                   array_agg(hour) AS "hours!", array_agg(letters) AS "letters!"
+                   array_agg((extract(epoch FROM hour - $7::timestamptz) / 3600)::integer) AS "hours!", array_agg(letters) AS "letters!"
             FROM dead_letter_tallies
             WHERE state = ANY ($1::text[]) AND lane = ANY ($2::text[]) AND reason = ANY ($3::text[])
               AND ($4::text IS NULL OR fingerprint = $4 OR $5::boolean AND starts_with(fingerprint, $4))
@@ -86,7 +87,7 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        Ok(kinds.into_iter().flat_map(Tallied::by_hour).collect())
+        Ok(kinds.into_iter().map(|kind| kind.by_hour(hours)).collect())
     }
 
     /// How many dead letters were written in each hour since `since`, of all kinds together, as far as `filter` says what

@@ -1,15 +1,17 @@
 //! Which kinds of failures there are among the dead letters, from their totals: it costs as much as there are kinds,
 //! however many of them there are.
 
+use sqlx::PgExecutor;
+
 use super::filter::{DeadLetterFilter, DeadLetterReason, DeadLetterState};
 use crate::text::storable;
-use crate::{DeadLetterLane, Error, Store};
+use crate::{DeadLetterLane, Error};
 
 /// Dead letters that have lane, fingerprint and target in common.
-pub(super) struct Kind {
-    pub(super) lane: String,
-    pub(super) fingerprint: String,
-    pub(super) target: String,
+pub(crate) struct Kind {
+    pub(crate) lane: String,
+    pub(crate) fingerprint: String,
+    pub(crate) target: String,
 }
 
 /// A filter's fingerprint as the statements take it, and whether it is only the beginning of one.
@@ -47,35 +49,33 @@ pub(super) fn lanes_of(filter: &DeadLetterFilter) -> Vec<&'static str> {
         .collect()
 }
 
-impl Store {
-    /// The kinds that there are dead letters of, as far as a filter says state, lane, fingerprint or target; at most `limit`.
-    pub(super) async fn dead_letter_kinds(
-        &self,
-        filter: &DeadLetterFilter,
-        limit: usize,
-    ) -> Result<Vec<Kind>, Error> {
-        let (fingerprint, prefix) = fingerprint_of(filter);
-        let target = filter.target.as_deref().map(storable);
-        Ok(sqlx::query_as!(
-            Kind,
-            r#"
-            SELECT lane AS "lane!", fingerprint AS "fingerprint!", target AS "target!"
-            FROM dead_letter_totals
-            WHERE state = ANY ($1::text[]) AND lane = ANY ($2::text[]) AND reason = ANY ($3::text[])
-              AND ($4::text IS NULL OR fingerprint = $4 OR $5::boolean AND starts_with(fingerprint, $4))
-              AND ($6::text IS NULL OR target = $6)
-            GROUP BY lane, fingerprint, target HAVING sum(letters) > 0
-            LIMIT $7
-            "#,
-            &states_of(filter) as &[&str],
-            &lanes_of(filter) as &[&str],
-            &reasons_of(filter) as &[&str],
-            fingerprint,
-            prefix,
-            target.as_deref(),
-            i64::try_from(limit).unwrap_or(i64::MAX),
-        )
-        .fetch_all(&self.pool)
-        .await?)
-    }
+/// The kinds that there are dead letters of, as far as a filter says state, lane, reason, fingerprint or target; at most `limit`.
+pub(crate) async fn kinds_of(
+    executor: impl PgExecutor<'_>,
+    filter: &DeadLetterFilter,
+    limit: usize,
+) -> Result<Vec<Kind>, Error> {
+    let (fingerprint, prefix) = fingerprint_of(filter);
+    let target = filter.target.as_deref().map(storable);
+    Ok(sqlx::query_as!(
+        Kind,
+        r#"
+        SELECT lane AS "lane!", fingerprint AS "fingerprint!", target AS "target!"
+        FROM dead_letter_totals
+        WHERE state = ANY ($1::text[]) AND lane = ANY ($2::text[]) AND reason = ANY ($3::text[])
+          AND ($4::text IS NULL OR fingerprint = $4 OR $5::boolean AND starts_with(fingerprint, $4))
+          AND ($6::text IS NULL OR target = $6)
+        GROUP BY lane, fingerprint, target HAVING sum(letters) > 0
+        LIMIT $7
+        "#,
+        &states_of(filter) as &[&str],
+        &lanes_of(filter) as &[&str],
+        &reasons_of(filter) as &[&str],
+        fingerprint,
+        prefix,
+        target.as_deref(),
+        i64::try_from(limit).unwrap_or(i64::MAX),
+    )
+    .fetch_all(executor)
+    .await?)
 }

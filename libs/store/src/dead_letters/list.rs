@@ -9,6 +9,7 @@ use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::filter::DeadLetterFilter;
+use super::kinds::kinds_of;
 use super::streams::Lead;
 use super::view::DeadLetterView;
 use crate::webhook::Page;
@@ -27,9 +28,11 @@ pub enum DeadLetterOrder {
 /// A place in a list: the time and the identifier of the dead letter before it.
 pub type DeadLetterCursor = (DateTime<Utc>, Uuid);
 
-/// Most dead letters that are looked at in one statement, and how many statements one page may take.
+/// How many dead letters the statements of a page look at, where not all match: most pages are full after the first ones, and those that are
+/// not look at as many as can be looked at within half a second.
+const EXAMINED: [usize; 7] = [1_000, 4_000, 16_000, 20_000, 20_000, 20_000, 20_000];
+/// Most that one of them looks at.
 const EXAMINED_MAX: usize = 20_000;
-const STATEMENTS_MAX: usize = 5;
 
 /// A stretch of a list: its dead letters that match, and where it ended if there may be more.
 struct Stretch {
@@ -50,9 +53,10 @@ impl Store {
         let lead = self.lead_of(filter, limit).await?;
         let mut found = Vec::new();
         let mut next = after;
-        for _ in 0..STATEMENTS_MAX {
+        for examined in EXAMINED {
             let missing = limit + 1 - found.len();
-            let stretch = self.examine(filter, &lead, order, next, missing).await?;
+            let depths = (examined, missing);
+            let stretch = self.examine(filter, &lead, order, next, depths).await?;
             found.extend(stretch.matching);
             next = stretch.next;
             if found.len() > limit || next.is_none() {
@@ -78,7 +82,7 @@ impl Store {
             return Ok(lead);
         }
         let most = EXAMINED_MAX / (limit + 1);
-        let kinds = self.dead_letter_kinds(filter, most + 1).await?;
+        let kinds = kinds_of(&self.pool, filter, most + 1).await?;
         Ok(if kinds.len() > most {
             lead
         } else {
@@ -92,12 +96,12 @@ impl Store {
         lead: &Lead,
         order: DeadLetterOrder,
         after: Option<DeadLetterCursor>,
-        limit: usize,
+        (examined, limit): (usize, usize),
     ) -> Result<Stretch, Error> {
         let depth = if lead.covers(filter) {
             limit
         } else {
-            limit.max(EXAMINED_MAX / lead.streams(filter).max(1))
+            limit.max(examined / lead.streams(filter).max(1))
         };
         let mut query = statement(filter, lead, order, after, (depth, limit));
         let rows: Vec<(DateTime<Utc>, Uuid, bool)> = query

@@ -50,6 +50,8 @@ pub struct DeadLetterJob {
     pub recovers: Option<Uuid>,
     /// Why Postrider has cancelled it.
     pub ended_because: Option<RecoveryEnd>,
+    /// Who has cancelled it, if an operator did.
+    pub cancelled_by: Option<String>,
     /// Most dead letters that it looks at.
     pub letters_max: Option<u32>,
     /// Whether the newest come first.
@@ -104,10 +106,15 @@ pub(super) async fn find(connection: &mut PgConnection, id: Uuid) -> Result<Opti
         SELECT id, action AS "action: Name<_>", status AS "status: Name<_>", filter AS "selection: DeadLetterSelection", note,
                per_second AS "per_second: Count", matching AS "matching: Count", examined AS "examined: Count",
                done AS "done: Count", skipped AS "skipped: Counts", created_by, created_at, updated_at, finished_at, recovers,
-               ended_because AS "ended_because!: Nullable<Name<_>>", letters_max AS "letters_max!: Nullable<Count>", newest_first,
+               ended_because AS "ended_because!: Nullable<Name<_>>",
+               CASE WHEN status = 'CANCELLED' THEN (
+                   SELECT a.actor FROM audit_log a
+                   WHERE a.subject = 'dead-letter-job/' || j.id::text AND a.action = 'dead-letter-job.cancel'
+                   ORDER BY a.id DESC LIMIT 1) END AS "cancelled_by?",
+               letters_max AS "letters_max!: Nullable<Count>", newest_first,
                canary AS "canary!: Nullable<Count>", pause_above AS "pause_above!: Nullable<Count>",
                paused_because AS "paused_because!: Nullable<Name<_>>"
-        FROM dead_letter_jobs WHERE id = $1
+        FROM dead_letter_jobs j WHERE id = $1
         "#,
         id,
     )
@@ -137,10 +144,15 @@ impl Store {
                    CASE WHEN filter ? 'ids' THEN '{"ids": []}' ELSE filter END AS "selection!: DeadLetterSelection", note,
                    per_second AS "per_second: Count", matching AS "matching: Count", examined AS "examined: Count",
                    done AS "done: Count", skipped AS "skipped: Counts", created_by, created_at, updated_at, finished_at, recovers,
-                   ended_because AS "ended_because!: Nullable<Name<_>>", letters_max AS "letters_max!: Nullable<Count>", newest_first,
+                   ended_because AS "ended_because!: Nullable<Name<_>>",
+                   CASE WHEN status = 'CANCELLED' THEN (
+                       SELECT a.actor FROM audit_log a
+                       WHERE a.subject = 'dead-letter-job/' || j.id::text AND a.action = 'dead-letter-job.cancel'
+                       ORDER BY a.id DESC LIMIT 1) END AS "cancelled_by?",
+                   letters_max AS "letters_max!: Nullable<Count>", newest_first,
                    canary AS "canary!: Nullable<Count>", pause_above AS "pause_above!: Nullable<Count>",
                    paused_because AS "paused_because!: Nullable<Name<_>>"
-            FROM dead_letter_jobs
+            FROM dead_letter_jobs j
             WHERE ($1::text IS NULL OR status = $1) AND ($2::uuid IS NULL OR id < $2)
             ORDER BY id DESC LIMIT $3
             "#,

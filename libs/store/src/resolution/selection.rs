@@ -1,5 +1,6 @@
 //! Which open dead letters a job is about: counting them, and finding the next ones in the order of time.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -11,6 +12,7 @@ use sqlx::{Decode, PgConnection, Postgres, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::dead_letters::kinds::{Kind, kinds_of};
 use crate::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState, Error, Store, stored};
 
 /// The dead letters that a caller has chosen. Only open ones are meant, whatever the filter says.
@@ -56,6 +58,8 @@ pub struct Preview {
     pub skipped: BTreeMap<String, u64>,
 }
 
+/// Most groups whose counts are added up; of more, dead letters are counted one by one.
+const GROUPS_MAX: u32 = 10_000;
 /// Most dead letters that are looked at to say what a replay would leave as it is.
 const SAMPLE_MAX: i64 = 1_000;
 
@@ -113,8 +117,52 @@ fn open(filter: &DeadLetterFilter) -> DeadLetterFilter {
 impl Store {
     /// Counts what a job would be about, now.
     pub async fn preview_dead_letters(&self, selection: &DeadLetterSelection) -> Result<Preview, Error> {
+        if let Some(preview) = self.preview_by_tally(selection).await? {
+            return Ok(preview);
+        }
         let mut connection = self.pool.acquire().await?;
         preview(&mut connection, selection).await
+    }
+
+    /// What the tallies say, which costs as much as there are kinds of failures, if they know all that the filter asks for.
+    async fn preview_by_tally(&self, selection: &DeadLetterSelection) -> Result<Option<Preview>, Error> {
+        let DeadLetterSelection::Matching(filter) = selection else {
+            return Ok(None);
+        };
+        let filter = open(filter);
+        if !filter.is_by_tally() {
+            return Ok(None);
+        }
+        let found = self.group_dead_letters(&filter, GROUPS_MAX).await?;
+        let counted: u64 = found.groups.iter().map(|group| group.dead_letters).sum();
+        if found.at_least || counted < found.total {
+            return Ok(None);
+        }
+        let mut kinds: BTreeMap<(&str, String), u64> = BTreeMap::new();
+        for group in &found.groups {
+            *kinds
+                .entry((group.lane.as_str(), group.fingerprint.clone()))
+                .or_default() += group.dead_letters;
+        }
+        let mut kinds: Vec<DeadLetterKind> = kinds
+            .into_iter()
+            .map(|((lane, fingerprint), count)| {
+                Ok(DeadLetterKind {
+                    lane: stored("lane", lane)?,
+                    fingerprint,
+                    count,
+                })
+            })
+            .collect::<Result<_, Error>>()?;
+        // Those of the same number stay by lane and fingerprint.
+        kinds.sort_by_key(|kind| Reverse(kind.count));
+        Ok(Some(Preview {
+            matching: counted,
+            kinds,
+            oldest: found.groups.iter().map(|group| group.first_seen).min(),
+            newest: found.groups.iter().map(|group| group.last_seen).max(),
+            ..Preview::default()
+        }))
     }
 
     /// As [`Store::preview_dead_letters`], of a replay: also says what would be skipped of those that come first.
@@ -123,8 +171,8 @@ impl Store {
         selection: &DeadLetterSelection,
         newest_first: bool,
     ) -> Result<Preview, Error> {
+        let mut preview = self.preview_dead_letters(selection).await?;
         let mut connection = self.pool.acquire().await?;
-        let mut preview = preview(&mut connection, selection).await?;
         let part = Part {
             cursor: None,
             newest_first,
@@ -264,8 +312,12 @@ pub(super) async fn next(
     } else {
         (" > (", "created_at, id")
     };
+    let branches = branches(connection, selection).await?;
+    if branches.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut query = QueryBuilder::new("SELECT created_at, id FROM (");
-    for (index, branch) in branches(selection).iter().enumerate() {
+    for (index, branch) in branches.iter().enumerate() {
         query.push(if index == 0 { "(" } else { ") UNION ALL (" });
         query.push("SELECT created_at, id FROM dead_letters WHERE created_at < ");
         query.push_bind(until);
@@ -285,31 +337,55 @@ pub(super) async fn next(
     }
     query.push(")) AS letters ORDER BY ").push(order);
     query.push(" LIMIT ").push_bind(limit);
-    let letters = query.build_query_as().fetch_all(connection).await?;
+    let letters = query
+        .build_query_as()
+        .persistent(false)
+        .fetch_all(connection)
+        .await?;
     Ok(letters)
 }
 
-/// The selection in parts of one lane and reason each: such a part is a range of an index in the order of time, the whole
-/// would have to be sorted for every step of a job.
-fn branches(selection: &DeadLetterSelection) -> Vec<DeadLetterSelection> {
+/// Most kinds of failures that a selection is read by; of more, planning costs more than it saves.
+const KINDS_MAX: usize = 100;
+
+/// The selection in parts, each of which is a range of an index in the order of time: the whole would have to be sorted for every step of a job.
+/// Where it names kinds of failures these are the parts, since by lane and reason all others are read until enough of them are found.
+async fn branches(
+    connection: &mut PgConnection,
+    selection: &DeadLetterSelection,
+) -> Result<Vec<DeadLetterSelection>, Error> {
     let DeadLetterSelection::Matching(filter) = selection else {
-        return vec![selection.clone()];
+        return Ok(vec![selection.clone()]);
     };
-    let one_of =
-        |given: Option<DeadLetterLane>| given.map_or(DeadLetterLane::ALL.to_vec(), |lane| vec![lane]);
-    let mut branches = Vec::new();
-    for lane in one_of(filter.lane) {
-        for reason in DeadLetterReason::ALL {
-            if filter.reason.is_none_or(|meant| meant == reason) {
-                branches.push(DeadLetterSelection::Matching(DeadLetterFilter {
-                    lane: Some(lane),
-                    reason: Some(reason),
-                    ..open(filter)
-                }));
-            }
+    let filter = open(filter);
+    if filter.is_by_tally() && (filter.fingerprint.is_some() || filter.target.is_some()) {
+        let kinds = kinds_of(connection, &filter, KINDS_MAX + 1).await?;
+        // An asterisk at its end stands for anything, also where it was meant as one.
+        if kinds.len() <= KINDS_MAX && kinds.iter().all(|kind| !kind.fingerprint.ends_with('*')) {
+            let branch = |kind: Kind| {
+                Ok(DeadLetterSelection::Matching(DeadLetterFilter {
+                    lane: Some(stored("lane", &kind.lane)?),
+                    fingerprint: Some(kind.fingerprint),
+                    target: Some(kind.target),
+                    ..filter.clone()
+                }))
+            };
+            return kinds.into_iter().map(branch).collect();
         }
     }
-    branches
+    let lanes = DeadLetterLane::ALL.into_iter();
+    let lanes = lanes.filter(|lane| filter.lane.is_none_or(|meant| meant == *lane));
+    let reasons = DeadLetterReason::ALL.into_iter();
+    let reasons = reasons.filter(|reason| filter.reason.is_none_or(|meant| meant == *reason));
+    let each = lanes.flat_map(|lane| reasons.clone().map(move |reason| (lane, reason)));
+    let branch = |(lane, reason)| {
+        DeadLetterSelection::Matching(DeadLetterFilter {
+            lane: Some(lane),
+            reason: Some(reason),
+            ..filter.clone()
+        })
+    };
+    Ok(each.map(branch).collect())
 }
 
 #[cfg(test)]

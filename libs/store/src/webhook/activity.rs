@@ -73,7 +73,8 @@ impl Store {
             r#"
             SELECT k.name || ' (' || k.id || ')' AS "name!" FROM api_keys k WHERE k.reseller_id = $1
             UNION
-            (SELECT v.person_name || ' <' || v.person_id || '@' || v.reseller_id || '>' FROM portal_visits v WHERE v.reseller_id = $1
+            (SELECT v.person_name || ' <' || v.person_id || '@' || v.reseller_id || '>' FROM portal_visits v
+             WHERE v.reseller_id = $1 AND v.made_by_operator IS NULL
              GROUP BY 1 ORDER BY max(v.began_at) DESC LIMIT $2)
             "#,
             reseller,

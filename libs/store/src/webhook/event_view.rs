@@ -5,7 +5,7 @@
 use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
-use domain::subscription::{Miss, PausedBy};
+use domain::subscription::{HeldBack, Miss, PausedBy};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -73,8 +73,8 @@ pub struct EventNotification {
     pub subscription_id: Uuid,
     /// Where to, as the subscription has it now.
     pub url: String,
-    /// Whose pause keeps its subscription from being sent anything.
-    pub paused_by: Option<PausedBy>,
+    /// What keeps its subscription from being sent anything.
+    pub held_back: HeldBack,
     /// Where it stands.
     pub status: NotificationStatus,
     /// Whether an engine has claimed it.
@@ -111,7 +111,8 @@ pub struct LastAttempt {
 impl EventNotification {
     /// Whose pause it waits for, if it waits for its turn to be sent and has one.
     pub fn waits_for(&self) -> Option<PausedBy> {
-        self.paused_by
+        self.held_back
+            .paused_by
             .filter(|_| !self.status.is_terminal() && !self.claimed)
     }
 }
@@ -167,7 +168,7 @@ impl Store {
         .fetch_all(&self.pool)
         .await?;
         let subscriptions: Vec<Uuid> = rows.iter().map(|row| row.subscription_id).collect();
-        let paused_by = self.paused_by(&subscriptions).await?;
+        let held_back = self.held_back(&subscriptions).await?;
         let mut notifications = Vec::with_capacity(rows.len());
         for row in rows {
             let status = stored("notification status", &row.status)?;
@@ -175,7 +176,7 @@ impl Store {
                 id: row.id.into(),
                 subscription_id: row.subscription_id,
                 url: row.url,
-                paused_by: paused_by.get(&row.subscription_id).copied(),
+                held_back: held_back.get(&row.subscription_id).copied().unwrap_or_default(),
                 status,
                 claimed: row.claimed,
                 reason: stored_if("reason of a notification", row.reason.as_deref())?,

@@ -41,6 +41,10 @@ pub struct NotificationSearch {
     pub event_type: Option<String>,
     /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain, A to Z in either case.
     pub value: Option<String>,
+    /// The status code of the last answer.
+    pub code: Option<u16>,
+    /// How the last attempt failed, one of [`domain::notification::ERROR_TYPES`].
+    pub error: Option<&'static str>,
     /// Of events from here on.
     pub since: Option<DateTime<Utc>>,
     /// Of events before this.
@@ -82,6 +86,8 @@ pub struct NotificationFound {
     pub finished_at: Option<DateTime<Utc>>,
     /// The status code of the last answer.
     pub response_status: Option<u16>,
+    /// What kind of failure the last attempt was, if it failed.
+    pub error_type: Option<String>,
     /// The last failure in words, if the last attempt failed.
     pub error: Option<String>,
 }
@@ -132,11 +138,13 @@ impl Lead {
             && (self == Self::Pending || is_newest || !has_times)
             && search.event_type.is_none()
             && search.value.is_none()
+            && search.code.is_none()
+            && search.error.is_none()
     }
 }
 
 /// Reads what a search looks at. `$source` is the pieces of a list of notifications in the order of `$order`, at most `$7` of them, whose
-/// parameters of its own are those from `$8` on; `$1` is the subscriptions.
+/// two parameters of its own are `$8` and `$9`; `$1` is the subscriptions.
 macro_rules! look {
     ($store:expr, $of:expr, $search:expr, $depth:expr, [$($source:literal),*], $order:literal $(, $value:expr)*) => {{
         let spelled = $search.value.as_deref().map(spellings);
@@ -145,6 +153,12 @@ macro_rules! look {
             "SELECT l.id AS \"id!\", l.at AS \"at!\",
                     (($2::text IS NULL OR l.status = $2) AND ($3::text IS NULL OR l.event_type = $3)
                      AND ($4::uuid IS NULL OR l.id >= $4) AND ($5::uuid IS NULL OR l.id < $5)
+                     AND CASE WHEN $10::integer IS NULL AND $11::text IS NULL THEN true
+                         ELSE EXISTS (
+                             SELECT FROM (SELECT response_status, error_type FROM delivery_attempts
+                                          WHERE notification_id = l.id AND status <> 'IN_PROCESS'
+                                          ORDER BY number DESC LIMIT 1) AS a
+                             WHERE ($10 IS NULL OR a.response_status = $10) AND ($11 IS NULL OR a.error_type = $11)) END
                      AND CASE WHEN $6::text[] IS NULL THEN true
                          ELSE EXISTS (SELECT FROM events e CROSS JOIN UNNEST($6) AS v(spelling)
                                       WHERE e.id = l.event AND strpos(lower(e.body COLLATE \"C\"), v.spelling) > 0) END
@@ -157,7 +171,9 @@ macro_rules! look {
             $search.until.map(first_id_at),
             spelled.as_deref(),
             $depth
-            $(, $value)*
+            $(, $value)*,
+            $search.code.map(i32::from),
+            $search.error
         )
         .fetch_all(&$store.pool)
         .await
@@ -367,13 +383,13 @@ impl Store {
                    n.subscription_id AS subscription, s.url, n.status AS "status: Name<_>",
                    n.reason AS "reason!: Nullable<Name<_>>", n.lease_token IS NOT NULL AS "claimed!", n.attempts AS "attempts: Count",
                    n.next_attempt_at, coalesce(e.created_at, n.created_at) AS "accepted_at!", n.updated_at, n.finished_at,
-                   a.response_status AS "response_status!: Nullable<Count>", a.error AS "error?"
+                   a.response_status AS "response_status!: Nullable<Count>", a.error_type AS "error_type?", a.error AS "error?"
             FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place)
             JOIN notifications n ON n.id = i.id
             JOIN subscriptions s ON s.id = n.subscription_id
             LEFT JOIN events e ON e.id = n.event
             LEFT JOIN LATERAL (
-                SELECT response_status, error FROM delivery_attempts
+                SELECT response_status, error_type, error FROM delivery_attempts
                 WHERE notification_id = n.id AND status <> 'IN_PROCESS' ORDER BY number DESC LIMIT 1) a ON true
             ORDER BY i.place
             "#,

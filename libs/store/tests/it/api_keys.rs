@@ -326,6 +326,37 @@ async fn an_administrator_that_ends_before_does_not_take_the_place_of_the_last(p
 }
 
 #[testkit::database_test]
+async fn the_last_administrator_is_not_rotated_into_a_key_that_ends_earlier(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let (old, shop) = (key("ann", &[Role::Admin]), key("shop", &[Role::Ingest]));
+    for (key, digest) in [(&old, "1"), (&shop, "2")] {
+        store.insert_api_key(key, &KeyDigest::of(digest)).await.unwrap();
+    }
+    let (until, ends) = (now() + TimeDelta::hours(1), now() + TimeDelta::days(30));
+    let rotate = async |id, digest, ends| {
+        let digest = KeyDigest::of(digest);
+        let rotating = store.rotate_api_key(id, &digest, (until, ends), act(now()));
+        rotating.await.unwrap()
+    };
+    assert_eq!(
+        rotate(old.id, "3", Some(ends)).await,
+        KeyRotated::LastAdministrator
+    );
+    let found = store.find_api_key(&KeyDigest::of("1")).await.unwrap().unwrap();
+    assert_eq!(found.expires_at, None, "it was left as it is");
+    let done = |rotated| matches!(rotated, KeyRotated::Done { .. });
+    assert!(done(rotate(shop.id, "4", Some(ends)).await), "no administrator's");
+    let ben = key("ben", &[Role::Admin]);
+    store.insert_api_key(&ben, &KeyDigest::of("5")).await.unwrap();
+    assert!(done(rotate(old.id, "6", Some(ends)).await), "another one lasts");
+    assert_eq!(
+        rotate(ben.id, "7", Some(ends)).await,
+        KeyRotated::LastAdministrator
+    );
+    assert!(done(rotate(ben.id, "8", None).await));
+}
+
+#[testkit::database_test]
 async fn limits_are_of_ingest_keys_alone(pool: PgPool) {
     let store = Store::from_pool(pool);
     for refused in [
@@ -366,4 +397,40 @@ async fn a_scope_of_a_later_version_opens_nothing(pool: PgPool) {
         .unwrap();
     let error = store.find_api_key(&KeyDigest::of("loans")).await.unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error:?}");
+}
+
+#[testkit::database_test]
+async fn keys_in_use_are_told_in_the_week_before_their_end(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let ends = async |name: &str, made_days_ago: i64, ends_in_days: i64, used: bool| {
+        let key = ApiKey {
+            created_at: now() - TimeDelta::days(made_days_ago),
+            expires_at: Some(now() + TimeDelta::days(ends_in_days)),
+            ..key(name, &[Role::Ingest])
+        };
+        store.insert_api_key(&key, &KeyDigest::of(name)).await.unwrap();
+        if used {
+            store.note_key_use(key.id).await.unwrap();
+        }
+        key.id
+    };
+    ends("unused", 30, 3, false).await;
+    ends("later", 30, 8, true).await;
+    ends("ended", 30, -1, true).await;
+    ends("meant to end", 1, 2, true).await;
+    let rotated = ends("rotated", 30, 4, true).await;
+    ends("second", 30, 6, true).await;
+    let first = ends("first", 30, 2, true).await;
+    let told = async || {
+        let keys = store.keys_about_to_end(now(), 10).await.unwrap();
+        keys.into_iter().map(|key| key.name).collect::<Vec<_>>()
+    };
+    assert_eq!(told().await, ["first", "rotated", "second"]);
+
+    let until = now() + TimeDelta::hours(24);
+    let next = KeyDigest::of("next");
+    let rotation = store.rotate_api_key(rotated, &next, (until, None), act(now()));
+    rotation.await.unwrap();
+    store.revoke_key_of_several(first, act(now())).await.unwrap();
+    assert_eq!(told().await, ["second"]);
 }

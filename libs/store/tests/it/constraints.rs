@@ -131,9 +131,17 @@ async fn a_link_to_a_dashboard_cannot_say_what_is_unknown(pool: PgPool) {
         (link(digest, "{everything}", 1, "NULL"), "capabilities_are_known"),
         (link(digest, "{}", 0, "NULL"), "a_visit_lasts_a_while"),
         (link(digest, "{}", 1, "'pink'"), "theme_is_known"),
+        (
+            link(digest, "{}", 1, "NULL").replace("'01a1fd84-191a-7187-8c92-644d9a28fa8b'", "NULL"),
+            "a_key_or_an_operator_made_it",
+        ),
         (visit("'\\x00'", "{bodies}", "NULL"), "a_digest_has_32_bytes"),
         (visit(digest, "{everything}", "NULL"), "capabilities_are_known"),
         (visit(digest, "{}", "'pink'"), "theme_is_known"),
+        (
+            visit(digest, "{}", "NULL").replace("'01a1fd84-191a-7187-8c92-644d9a28fa8b'", "NULL"),
+            "a_key_or_an_operator_made_it",
+        ),
     ] {
         assert_eq!(
             broken_constraint(&pool, sql.clone()).await.as_deref(),

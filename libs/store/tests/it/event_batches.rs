@@ -146,7 +146,7 @@ async fn an_event_is_read_with_its_notifications_and_no_others(pool: PgPool) {
     assert_eq!(
         view.notifications
             .iter()
-            .map(|one| one.paused_by.is_some())
+            .map(|one| one.held_back.paused_by.is_some())
             .collect::<Vec<_>>(),
         [false, true]
     );

@@ -9,7 +9,7 @@ use domain::key::KeyDigest;
 use domain::notification::{NotificationState, RetryPlan};
 use domain::push::PushState;
 use domain::reason::PushReason;
-use domain::subscription::{HealthPolicy, PausedBy, SubscriptionRequest, SubscriptionState};
+use domain::subscription::{HealthPolicy, HeldBack, PausedBy, SubscriptionRequest, SubscriptionState};
 use sqlx::PgPool;
 use store::webhook::{Addresses, HealthChanges, NewSecret, NewSubscription};
 use store::{Act, Lane, Pausable, PauseChange, Store};
@@ -428,6 +428,67 @@ async fn what_is_cancelled_says_so_and_is_recorded(pool: PgPool) {
 }
 
 #[testkit::database_test]
+async fn a_pause_ends_by_itself_when_its_time_is_over_and_is_ended_once(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let end = now() + TimeDelta::hours(2);
+    let all = [
+        Pausable::Lane(Lane::Push),
+        Pausable::Subscription(subscription),
+        Pausable::Reseller("acme".to_owned()),
+    ];
+    for what in &all {
+        let pausing = store.pause_until(what, Some(end), act("for two hours", now()));
+        assert_eq!(pausing.await.unwrap(), PauseChange::Changed);
+        let later = Some(end + TimeDelta::hours(1));
+        let again = store.pause_until(what, later, act("longer", now()));
+        assert_eq!(again.await.unwrap(), PauseChange::Unchanged);
+    }
+    pause(&store, &Pausable::Lane(Lane::Reseller)).await;
+    let untils: Vec<_> = store.list_pauses().await.unwrap();
+    let untils = untils.into_iter().filter(|pause| pause.until == Some(end));
+    assert_eq!(untils.count(), 3, "the first end stays");
+    assert_eq!(store.end_pauses(end - TimeDelta::seconds(1)).await.unwrap(), 0);
+
+    let (one, other) = tokio::join!(store.end_pauses(end), store.end_pauses(end));
+    assert_eq!(one.unwrap() + other.unwrap(), 3);
+    let left = store.list_pauses().await.unwrap();
+    let [left] = &left[..] else { panic!("{left:?}") };
+    assert_eq!((left.key.as_str(), left.until), ("reseller", None));
+    assert!(!store.lane_is_paused(Lane::Push).await.unwrap());
+    assert!(!suspended(&pool, subscription).await);
+    let ends: Vec<(String, String)> =
+        sqlx::query_as("SELECT action, actor FROM audit_log WHERE action LIKE '%.resume' ORDER BY action")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    let ended = |action: &str| (action.to_owned(), "postrider (end of the pause)".to_owned());
+    assert_eq!(
+        ends,
+        ["lane.resume", "reseller.resume", "subscription.resume"].map(ended)
+    );
+}
+
+#[testkit::database_test]
+async fn what_holds_a_subscription_back_names_the_pause_and_the_missing_answer(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let unverified = SubscriptionRow::in_state(SubscriptionState::PendingVerification);
+    let both = unverified.paused().make(&pool).await;
+    let unverified = SubscriptionRow::in_state(SubscriptionState::PendingVerification)
+        .make(&pool)
+        .await;
+    let free = SubscriptionRow::active().make(&pool).await;
+    let held = |paused_by| HeldBack {
+        paused_by,
+        is_unverified: true,
+    };
+    assert_eq!(
+        store.held_back(&[both, unverified, free]).await.unwrap(),
+        HashMap::from([(both, held(Some(PausedBy::Reseller))), (unverified, held(None))])
+    );
+}
+
+#[testkit::database_test]
 async fn the_widest_pause_is_named_and_what_waits_for_each_is_counted(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().reseller("acme").make(&pool).await;
@@ -441,7 +502,13 @@ async fn the_widest_pause_is_named_and_what_waits_for_each_is_counted(pool: PgPo
         notifications(&pool, state, subscription, 2).await;
         notifications(&pool, state, other, 1).await;
     }
-    let named = async || store.paused_by(&[subscription, other]).await.unwrap();
+    let named = async || -> HashMap<Uuid, PausedBy> {
+        let held = store.held_back(&[subscription, other]).await.unwrap();
+        let paused = held
+            .into_iter()
+            .filter_map(|(id, held)| Some((id, held.paused_by?)));
+        paused.collect()
+    };
     assert!(named().await.is_empty());
     sqlx::query("UPDATE subscriptions SET paused_at = now() WHERE id = $1")
         .bind(subscription)
@@ -472,10 +539,10 @@ async fn the_widest_pause_is_named_and_what_waits_for_each_is_counted(pool: PgPo
     );
     assert_eq!(store.waiting_for_pauses(&pauses, 1).await.unwrap().len(), 1);
 
-    assert_eq!(store.lane_paused_at(Lane::Reseller).await.unwrap(), None);
+    assert_eq!(store.lane_paused(Lane::Reseller).await.unwrap(), None);
     pause(&store, &Pausable::Lane(Lane::Reseller)).await;
-    assert!(store.lane_paused_at(Lane::Reseller).await.unwrap().is_some());
-    assert_eq!(store.lane_paused_at(Lane::Push).await.unwrap(), None);
+    assert!(store.lane_paused(Lane::Reseller).await.unwrap().is_some());
+    assert_eq!(store.lane_paused(Lane::Push).await.unwrap(), None);
     let all = HashMap::from([(subscription, PausedBy::Lane), (other, PausedBy::Lane)]);
     assert_eq!(named().await, all);
 }

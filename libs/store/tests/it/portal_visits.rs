@@ -25,7 +25,8 @@ fn link(key: Uuid, person: &str, now: DateTime<Utc>) -> NewPortalLink {
         person_id: person.to_owned(),
         person_name: person.to_owned(),
         capabilities: vec![Capability::Bodies, Capability::SecretsReveal],
-        key,
+        key: Some(key),
+        operator: None,
         expires_at: now + TimeDelta::minutes(5),
         visit_minutes: 60,
         landing: "/app".to_owned(),
@@ -179,4 +180,70 @@ async fn what_is_long_over_is_deleted_when_a_link_is_made(pool: PgPool) {
             .await
             .unwrap();
     assert_eq!(left, (1, 0));
+}
+
+#[testkit::database_test]
+async fn an_operator_without_a_key_looks_and_is_no_person_of_the_reseller(pool: PgPool) {
+    let (store, key, now) = rig(&pool).await;
+    let ada = "ada <7f3a@https://id.example>";
+    let mut of_operator = link(key, "operator", now);
+    (of_operator.key, of_operator.operator) = (None, Some(ada.to_owned()));
+    let digest = visited(&store, &of_operator, "ada", now).await;
+    visited(&store, &link(key, "anna", now), "anna", now).await;
+    let visit = store
+        .find_portal_visit(&digest, now, true)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((visit.signature().as_str(), visit.key), (ada, None));
+    let mut names = store.names_of_acts("acme").await.unwrap();
+    names.sort();
+    assert_eq!(names, [format!("acme ({key})"), "anna <anna@acme>".to_owned()]);
+    let of_reseller: Vec<String> =
+        sqlx::query_scalar("SELECT action FROM audit_log WHERE subject = 'reseller/acme'")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    assert_eq!(of_reseller, ["portal-link.create"]);
+    // What ends with a key goes on without it.
+    store.revoke_api_key(key, act(now)).await.unwrap();
+    let goes_on = store
+        .list_portal_visits((None, None), None, 50, now)
+        .await
+        .unwrap();
+    assert_eq!(goes_on, std::slice::from_ref(&visit));
+    store
+        .end_portal_visits(None, EndVisits::One(visit.id), act(now))
+        .await
+        .unwrap();
+    assert_eq!(store.find_portal_visit(&digest, now, true).await.unwrap(), None);
+}
+
+#[testkit::database_test]
+async fn links_are_listed_with_who_made_them_and_whether_they_were_used(pool: PgPool) {
+    let (store, key, now) = rig(&pool).await;
+    let (used, mut unused) = (link(key, "anna", now), link(key, "operator", now));
+    unused.operator = Some("ada".to_owned());
+    visited(&store, &used, "anna", now).await;
+    store
+        .create_portal_link(&unused, &KeyDigest::of("unused"), act(now))
+        .await
+        .unwrap();
+    let list = async |reseller: Option<&str>, before: Option<Uuid>| {
+        store.list_portal_links(reseller, before, 50).await.unwrap()
+    };
+    let listed = list(Some("acme"), None).await;
+    let told: Vec<_> = listed
+        .iter()
+        .map(|link| (link.id, link.operator.as_deref(), link.key, link.used_at))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (unused.id, Some("ada"), Some(key), None),
+            (used.id, None, Some(key), Some(now))
+        ]
+    );
+    assert_eq!(list(None, Some(unused.id)).await, listed[1..]);
+    assert_eq!(list(Some("other"), None).await, []);
 }

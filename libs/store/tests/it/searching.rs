@@ -256,6 +256,8 @@ fn search(of: NotificationsOf) -> NotificationSearch {
         status: None,
         event_type: None,
         value: None,
+        code: None,
+        error: None,
         since: None,
         until: None,
     }
@@ -332,6 +334,39 @@ async fn what_a_reseller_got_is_found_over_all_its_subscriptions(pool: PgPool) {
         [] as [Uuid; 0],
         "a part of a value is none"
     );
+    let asked = |code: Option<u16>, error: Option<&'static str>| NotificationSearch {
+        code,
+        error,
+        ..search(NotificationsOf::All)
+    };
+    let retry = NotificationRow::in_state(NotificationState::Retry, other).reseller("other");
+    let retry = retry.make(&pool).await.id.uuid();
+    let failed = NotificationRow::in_state(NotificationState::Failed, mine[0]);
+    let failed = failed.make(&pool).await.id.uuid();
+    sqlx::query(
+        "UPDATE delivery_attempts SET response_status = NULL, error_type = 'TIMEOUT' WHERE notification_id = $1",
+    )
+    .bind(failed)
+    .execute(&pool)
+    .await
+    .unwrap();
+    for (code, error, matching) in [
+        (Some(503), None, vec![retry]),
+        (Some(503), Some("HTTP"), vec![retry]),
+        (None, Some("TIMEOUT"), vec![failed]),
+        (Some(503), Some("TIMEOUT"), Vec::new()),
+    ] {
+        for limit in [1, 50] {
+            let found = all_notifications(&store, &asked(code, error), limit).await;
+            assert_eq!(found, matching, "{code:?}, {error:?}, {limit}");
+        }
+        let waiting = NotificationSearch {
+            status: Some(NotificationStatus::Retry),
+            ..asked(code, error)
+        };
+        let is_found = all_notifications(&store, &waiting, 50).await == [retry];
+        assert_eq!(is_found, matching == [retry], "{waiting:?}");
+    }
     let found = store.notifications_of_event(wanted[3].event).await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].reseller, "acme");

@@ -187,7 +187,7 @@ async fn recall_all(app: &App, listed: &[&RawValue], context: &RequestContext) -
     for (place, event) in listed.iter().enumerate() {
         let (payload, _): (EventPayload<'_>, Wrong) =
             http_api::read_json(event.get().as_bytes(), context.handling).ok()?;
-        let keys = idempotency::remembered(&payload, context.key.as_ref(), place);
+        let keys = idempotency::remembered(&payload, context, place);
         // A request that was never accepted is found out at its first event.
         let first = recall(app, &keys, context.deadline).await?;
         events.push(repeated(first));

@@ -8,6 +8,7 @@ use store::push::IdempotencyKey;
 use store::webhook::EventKey;
 
 use crate::event::payload::EventPayload;
+use crate::request::RequestContext;
 
 /// The event id belongs to another event.
 pub(crate) const EVENT_ID_REUSED: ProblemKind = ProblemKind::new(
@@ -46,10 +47,11 @@ pub(crate) fn reused(keys: &[EventKey], place: usize) -> ProblemKind {
     }
 }
 
-/// The keys by which an earlier request with this payload would be known, although it cannot be accepted now.
+/// The keys by which an earlier request with this payload would be known, although it cannot be accepted now. An eventId is one of the reseller's,
+/// whichever API key it came with: it says nothing to a caller that may not hand in such an event.
 pub(crate) fn remembered(
     payload: &EventPayload<'_>,
-    key: Option<&IdempotencyKey>,
+    context: &RequestContext,
     place: usize,
 ) -> Vec<EventKey> {
     let draft = payload.draft();
@@ -61,7 +63,9 @@ pub(crate) fn remembered(
         draft.event_id,
         time,
     ) {
-        (Some(event_type), Some(reseller_id), Some(data), Some(event_id), None | Some(Ok(_))) => {
+        (Some(event_type), Some(reseller_id), Some(data), Some(event_id), None | Some(Ok(_)))
+            if context.scope.refuses_event(reseller_id, event_type).is_none() =>
+        {
             let request = EventRequest {
                 event_type,
                 reseller_id,
@@ -74,6 +78,6 @@ pub(crate) fn remembered(
         _ => Vec::new(),
     };
     own.into_iter()
-        .chain(key.map(|key| of_request(key, place)))
+        .chain(context.key.as_ref().map(|key| of_request(key, place)))
         .collect()
 }

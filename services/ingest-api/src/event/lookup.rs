@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
 use domain::origin::origin;
 use domain::reason::NotificationReason;
-use domain::subscription::PausedBy;
+use domain::subscription::{HeldBack, PausedBy};
 use http::HeaderMap;
 use http_api::{Caller, FieldProblem, Params, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
@@ -244,6 +244,10 @@ impl From<MissedSubscription> for MissedDocument {
 
 fn notified(notification: EventNotification, now: DateTime<Utc>) -> NotificationDocument {
     let paused_by = notification.waits_for();
+    let held = HeldBack {
+        paused_by,
+        ..notification.held_back
+    };
     NotificationDocument {
         explanation: explain::event_notification(&notification, now),
         paused_by: paused_by.map(PausedBy::as_str),
@@ -251,7 +255,7 @@ fn notified(notification: EventNotification, now: DateTime<Utc>) -> Notification
         subscription_id: notification.subscription_id,
         url: origin(&notification.url),
         status: notification.status,
-        reason: NotificationReason::told(notification.reason, notification.status, paused_by.is_some())
+        reason: NotificationReason::told(notification.reason, notification.status, held)
             .map(|reason| reason.to_string()),
         attempts: notification.attempts,
         next_attempt_at: notification.next_attempt_at,

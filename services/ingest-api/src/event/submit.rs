@@ -66,7 +66,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
         Ok(event) => event,
         Err(Invalid::Problem(problem)) => return Err(problem),
         Err(Invalid::Fields(wrong)) => {
-            let keys = idempotency::remembered(&payload, context.key.as_ref(), 0);
+            let keys = idempotency::remembered(&payload, &context, 0);
             let first = recall(&app, &keys, context.deadline).await;
             let first = first.ok_or_else(|| Problem::fields(wrong))?;
             return Ok(request::accepted(location(first), true));

@@ -122,22 +122,22 @@ pub(crate) async fn find(
             return Ok(None);
         }
         let ahead = store.pushes_ahead(&push, AHEAD_MAX).await?;
-        let stops = (store.lane_paused_at(Lane::Push).await?, store.list_holds().await?);
+        let stops = (store.lane_paused(Lane::Push).await?, store.list_holds().await?);
         Ok(Some((push, ahead, stops)))
     };
     let found = http_api::by(deadline, ("the push", "read"), reading).await?;
-    let (push, ahead, (paused_at, holds)) = found.ok_or_else(not_found)?;
-    Ok(Json(document((push, ahead), paused_at, holds, &app)))
+    let (push, ahead, (paused, holds)) = found.ok_or_else(not_found)?;
+    Ok(Json(document((push, ahead), paused, holds, &app)))
 }
 
 fn document(
     (push, ahead): (PushView, Option<Ahead>),
-    paused_at: Option<DateTime<Utc>>,
+    paused: Option<(DateTime<Utc>, Option<DateTime<Utc>>)>,
     holds: Vec<HoldView>,
     app: &App,
 ) -> PushDocument {
     // Who has paused the lane and why, and what became of its dead letters, is for operators to see.
-    let pause = |paused_at| PauseView {
+    let pause = |(paused_at, until)| PauseView {
         scope: "lane".to_owned(),
         key: Lane::Push.to_string(),
         reseller: None,
@@ -145,6 +145,7 @@ fn document(
         note: String::new(),
         paused_by: "an operator".to_owned(),
         paused_at,
+        until,
         by_reseller: false,
     };
     let timeline = PushTimeline {
@@ -155,7 +156,7 @@ fn document(
     };
     let context = explain::Context {
         now: app.clock.now(),
-        pauses: paused_at.map(pause).into_iter().collect(),
+        pauses: paused.map(pause).into_iter().collect(),
         holds,
         rules: app.rules.clone(),
     };
@@ -166,7 +167,7 @@ fn document(
         explanation,
         id: push.id.uuid(),
         status: push.status,
-        reason: match paused_at {
+        reason: match paused {
             Some(_) if waits => Some("PAUSED"),
             _ => push.reason.map(PushReason::as_str),
         },

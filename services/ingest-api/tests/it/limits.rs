@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use store::{ApiKey, KeyRotated};
 use testkit::{Installation, key_stored_as};
 
-use crate::events::{event_location, event_with};
+use crate::events::{event_location, event_with, key_with};
 use crate::running::{Running, location, problem, push, stored};
 
 /// A key of the role ingest with these limits.
@@ -85,6 +85,34 @@ async fn a_key_hands_in_and_looks_up_what_is_within_its_scope_alone(it: Installa
     ] {
         assert_eq!(service.look_with(&key, &path).await, status, "{path}");
     }
+}
+
+#[testkit::test]
+async fn an_event_id_tells_nothing_to_a_key_that_may_not_hand_in_its_event(it: Installation) {
+    let service = Running::ready(&it).await;
+    let of_resellers = |resellers: &[&str]| Scope {
+        resellers: names(resellers),
+        ..Scope::default()
+    };
+    let (_, bolts) = key_within(&it, of_resellers(&["bolt"]), None).await;
+    let (_, acmes) = key_within(&it, of_resellers(&["acme"]), None).await;
+    let named = event_with(json!({"eventId": "e-1"}));
+    let first = service.accepted_event(&named).await;
+    let admin = key_with(&it, Role::Admin).await;
+    let retired = service
+        .request("DELETE", "/event-types/contact.deleted")
+        .bearer_auth(&admin)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(retired.status().as_u16(), 204);
+    let batch = json!({"events": [named]});
+    for (path, body) in [("/events", &named), ("/events/batch", &batch)] {
+        let refused = hand_in(&service, &bolts, path, body).await;
+        problem(refused, 422, "validation").await;
+    }
+    let known = hand_in(&service, &acmes, "/events", &named).await;
+    assert_eq!(event_location(&known), first);
 }
 
 #[testkit::test]

@@ -22,10 +22,13 @@ use super::frame::{Frame, Page, done};
 use super::visit::Fields;
 use crate::app::App;
 use crate::keys::{self, KeyDocument, KeyParams, MadeDocument, NewKeyPayload, RotationPayload};
+use crate::portal_links::{self, LinkListed, PortalParams, PortalVisitDocument};
 use crate::request::{Administrator, Viewer};
 use crate::visits::{self, VisitDocument, VisitParams, Why};
 
 const HERE: &str = "/console/access";
+/// How many links and visits to resellers' dashboards are shown.
+const OF_RESELLERS: u32 = 50;
 /// What each role may do here.
 const ROLES: [(&str, &str); 3] = [
     (
@@ -56,6 +59,10 @@ pub(super) fn routes() -> Router<Arc<App>> {
             get(ask_to_rotate).post(rotate),
         )
         .route("/console/access/visits/{id}/end", get(ask_to_end).post(end))
+        .route(
+            "/console/access/portal-visits/{id}/end",
+            get(ask_to_end_portal).post(end_portal),
+        )
 }
 
 #[derive(Template)]
@@ -64,6 +71,9 @@ struct Access {
     frame: Frame,
     keys: List<KeyDocument>,
     visits: List<VisitDocument>,
+    /// Those to the dashboards of resellers.
+    portal_visits: List<PortalVisitDocument>,
+    links: List<LinkListed>,
     form: ActForm,
 }
 
@@ -99,11 +109,21 @@ async fn page(
         limit: Some(200),
         cursor: None,
     });
-    let Json(visits) = visits::list(State(app), viewer, first).await?;
+    let Json(visits) = visits::list(State(Arc::clone(&app)), viewer, first).await?;
+    let of_resellers = || {
+        Params(PortalParams {
+            limit: Some(OF_RESELLERS),
+            ..PortalParams::default()
+        })
+    };
+    let Json(portal_visits) = portal_links::visits(State(Arc::clone(&app)), viewer, of_resellers()).await?;
+    let Json(links) = portal_links::list(State(app), viewer, of_resellers()).await?;
     Ok(Page(Access {
         form: key_form(&frame).in_dialog(),
         keys,
         visits,
+        portal_visits,
+        links,
         frame,
     }))
 }
@@ -353,6 +373,41 @@ async fn end(
             "The visit is over. Its person has to sign in again within seconds.",
         )),
         Err(problem) => end_form(&frame, id).again(frame, &fields, problem),
+    }
+}
+
+/// The form to end a visit to the dashboard of a reseller.
+fn end_portal_form(frame: &Frame, id: Uuid) -> ActForm {
+    let form = ActForm {
+        id: "end-portal".to_owned(),
+        title: "End a visit to a dashboard".to_owned(),
+        said: vec![format!(
+            "1 visit: {id}. Its open pages are refused within seconds. Its person can come again with another link: to prevent that, revoke the key that makes them."
+        )],
+        button: "End the visit",
+        is_dangerous: true,
+        ..ActForm::new(frame, format!("{HERE}/portal-visits/{id}/end"), HERE.to_owned())
+    };
+    form.of_administrators(frame)
+}
+
+async fn ask_to_end_portal(_: Viewer, frame: Frame, Id(id): Id) -> Response {
+    end_portal_form(&frame, id).page(frame)
+}
+
+async fn end_portal(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    match portal_links::end(State(app), admin, Id(id), why(&fields)).await {
+        Ok(_) => Ok(done(
+            HERE,
+            "The visit is over. Its open pages are refused within seconds.",
+        )),
+        Err(problem) => end_portal_form(&frame, id).again(frame, &fields, problem),
     }
 }
 

@@ -9,9 +9,7 @@ use domain::key::Role;
 use http::HeaderMap;
 use http::request::Parts;
 use http_api::{Caller, Problem, ProblemKind};
-pub(crate) use pages::{
-    FLASH, Markup, PREFERENCES, Page, Preferences, append_cookie, cookie, done, escape, see_other, segment,
-};
+pub(crate) use pages::{FLASH, Markup, Page, append_cookie, cookie, done, escape, see_other, segment};
 
 use crate::app::App;
 
@@ -32,6 +30,11 @@ const PLACES: [(&str, &str, &str, &str); 15] = [
     ("/console/audit", "Audit", "a", "audit"),
     ("/console/access", "Access", "k", "access"),
 ];
+
+/// Of how many rows on a page the reader of a list chooses.
+const ROWS: [usize; 4] = [25, 50, 100, 200];
+/// How many a list has when its address does not say: as many as the API gives.
+pub(super) const SHOWN: usize = 50;
 
 /// What stands around a page, and what its template asks for.
 #[derive(Debug, Clone)]
@@ -77,6 +80,29 @@ impl Frame {
     /// The places of the navigation: address, name, key and icon. One without an address is a line.
     pub(crate) fn places(&self) -> &'static [(&'static str, &'static str, &'static str, &'static str)] {
         &PLACES
+    }
+
+    /// How many rows this page of a list has at most. What is no number the operation behind it refuses.
+    pub(crate) fn rows(&self) -> usize {
+        self.asked("limit").parse().unwrap_or(SHOWN)
+    }
+
+    /// Whether the address says which part of a list this page shows, so that the way to the others stays.
+    pub(crate) fn is_part(&self) -> bool {
+        ["cursor", "limit"]
+            .iter()
+            .any(|name| !self.asked(name).is_empty())
+    }
+
+    /// How many rows this page of a list has at most, and the same list with others.
+    pub(crate) fn sizes(&self) -> Markup {
+        let shown = self.rows();
+        let others = ROWS.iter().filter(|rows| **rows != shown).map(|rows| {
+            let address = escape(&self.with("limit", rows));
+            format!(r#" <a class="btn small quiet" href="{address}" aria-label="{rows} a page">{rows}</a>"#)
+        });
+        let others: String = others.collect();
+        Markup(format!(r#"<span class="muted">{shown} a page</span>{others}"#))
     }
 
     /// What an act needs that this viewer does not have, for the control that stays disabled.

@@ -1,5 +1,6 @@
 //! Pages under `/console/jobs`: bulk work on dead letters, from counting what it would be about to what became of it.
 
+mod endpoint_pace;
 mod new;
 mod shown;
 

@@ -16,6 +16,8 @@ use store::push::{HoldView, SWRVE};
 use self::pace::Pace;
 use super::act::{ActForm, note, typed};
 use super::frame::{Frame, Page, done};
+use super::pauses::{asked_end, paused, pausing};
+use super::retries::lane_form;
 use super::visit::Fields;
 use crate::app::App;
 use crate::history::{self, HistoryParams, MinuteDocument};
@@ -51,12 +53,14 @@ struct Lane {
     holds: Option<Vec<HoldView>>,
     leader: Option<LeaderDocument>,
     queues: Vec<QueueDocument>,
-    /// The minutes of the last hour; none when they could not be read.
+    /// The minutes that were asked for, the last hour by default; none when they could not be read.
     minutes: Vec<MinuteDocument>,
     /// The pace of the push lane; none when it could not be read.
     pace: Option<Pace>,
     /// To pause it, or to resume it.
     form: ActForm,
+    /// To retry now what waits for a retry, if anything does.
+    retry: Option<ActForm>,
 }
 
 /// What is said of both lanes beside their numbers.
@@ -95,7 +99,7 @@ impl Lanes {
     }
 }
 
-/// A bar of the last hour, in a picture of 240 by 48.
+/// A bar of a minute, in a picture of 4 for each minute by 48.
 struct Bar {
     x: usize,
     delivered: (u64, u64),
@@ -128,7 +132,7 @@ impl Lane {
         self.minutes.iter().map(count).sum()
     }
 
-    /// What the last hour was, in a sentence.
+    /// What the last hour was, or as many minutes as were asked for, in a sentence.
     fn hour(&self) -> String {
         let sums = [
             ("accepted", self.sum(|it| it.accepted)),
@@ -137,7 +141,11 @@ impl Lane {
             ("to be retried", self.sum(|it| it.retried)),
         ];
         let sums = sums.map(|(what, count)| format!("{} {what}", words::number(count)));
-        format!("The last hour: {}.", sums.join(", "))
+        let time = match self.minutes.len() {
+            60 => "hour".to_owned(),
+            minutes => words::of(minutes as u64, "minute", "minutes"),
+        };
+        format!("The last {time}: {}.", sums.join(", "))
     }
 
     /// The epochs of the last hour, the present one last.
@@ -257,7 +265,7 @@ struct Waiting {
     list: Option<String>,
 }
 
-fn title(lane: &str) -> &'static str {
+pub(super) fn title(lane: &str) -> &'static str {
     if lane == "push" {
         "Push lane"
     } else {
@@ -265,7 +273,7 @@ fn title(lane: &str) -> &'static str {
     }
 }
 
-fn noun(lane: &str) -> (&'static str, &'static str) {
+pub(super) fn noun(lane: &str) -> (&'static str, &'static str) {
     if lane == "push" {
         ("push", "pushes")
     } else {
@@ -277,9 +285,16 @@ fn gathered(lane: &LaneDocument) -> u64 {
     lane.pending + lane.queued + lane.retry
 }
 
-async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl IntoResponse {
+async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Params(asked): Params<HistoryParams>,
+) -> Result<impl IntoResponse, Problem> {
+    // What else goes wrong with the history leaves the rest of the page as it is.
+    let minutes = Some(asked.checked()?);
     let minutes = |lane: &str| {
-        let params = Params(HistoryParams { minutes: None });
+        let params = Params(HistoryParams { minutes });
         history::history(State(Arc::clone(&app)), viewer, Path(lane.to_owned()), params)
     };
     let (status, push, reseller, pace, holds) = tokio::join!(
@@ -306,12 +321,12 @@ async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl
         };
         lanes.map(lane).collect()
     });
-    Page(Lanes {
+    Ok(Page(Lanes {
         lanes,
         findings,
         broker,
         frame,
-    })
+    }))
 }
 
 fn of(
@@ -340,7 +355,9 @@ fn of(
         of_it.cloned().collect()
     });
     let form = form(document.lane, pause.is_some(), Some(&document), frame);
+    let retry = (document.retry > 0).then(|| lane_form(document.lane, Some(&document), frame).in_dialog());
     Lane {
+        retry,
         leader: if is_push { status.leader.take() } else { None },
         form: form.in_dialog(),
         document,
@@ -391,6 +408,7 @@ fn form(lane: &'static str, is_paused: bool, document: Option<&LaneDocument>, fr
         is_dangerous: !is_paused,
         needs_note: !is_paused,
         expected: Some(lane.to_owned()),
+        fields: if is_paused { Vec::new() } else { vec![asked_end()] },
         ..ActForm::new(
             frame,
             format!("/console/lanes/{lane}/{verb}"),
@@ -399,7 +417,7 @@ fn form(lane: &'static str, is_paused: bool, document: Option<&LaneDocument>, fr
     }
 }
 
-fn known(lane: &str) -> Result<&'static str, Problem> {
+pub(super) fn known(lane: &str) -> Result<&'static str, Problem> {
     match lane {
         "push" => Ok("push"),
         "reseller" => Ok("reseller"),
@@ -457,12 +475,13 @@ async fn pause(
     if let Err(problem) = checked(&fields, lane, true) {
         return again.again(frame, &fields, problem);
     }
-    let answer = pause_lane(operator, Path(lane.to_owned()), note(&fields)).await;
-    let said = [
-        "is paused. What comes in waits until it is resumed.",
-        "was paused before; the first note stays.",
-    ];
-    told(lane, answer, said).or_else(|problem| again.again(frame, &fields, problem))
+    let asked = pausing(&fields, operator.app.now());
+    let answer = pause_lane(operator, Path(lane.to_owned()), asked).await;
+    let what = format!("The {}", title(lane).to_lowercase());
+    match answer {
+        Ok(Json(change)) => Ok(done("/console/lanes", &paused(&what, &change))),
+        Err(problem) => again.again(frame, &fields, problem),
+    }
 }
 
 async fn resume(

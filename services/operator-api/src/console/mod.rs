@@ -21,6 +21,7 @@ mod preferences;
 mod provider;
 mod quota_requests;
 mod resellers;
+mod retries;
 mod search;
 mod system;
 mod times;
@@ -40,6 +41,8 @@ use pages::{Assets, markup};
 
 use crate::app::App;
 
+#[cfg(test)]
+pub(crate) use now::place;
 pub(crate) use provider::{SignInLimit, is_stale, of as provider_of};
 pub(crate) use visit::Visits;
 
@@ -60,6 +63,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(jobs::routes())
         .merge(waiting::routes())
         .merge(lanes::routes())
+        .merge(retries::routes())
         .merge(webpush::routes())
         .merge(search::routes())
         .merge(resellers::routes())
@@ -78,7 +82,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/console/sign-in/return", get(provider::answered))
         .route(guard::VIOLATIONS, post(guard::take_violations))
         .route("/console/sign-out", post(visit::sign_out))
-        .route("/console/preferences", post(visit::prefer))
+        .route("/console/preferences", post(preferences::prefer))
         .route("/console/assets/{version}/{name}", get(asset));
     pages
         .merge(open)

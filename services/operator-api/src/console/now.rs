@@ -76,7 +76,7 @@ impl Now {
     }
 
     /// The page about what a finding names, and what the link there is called.
-    fn place(&self, finding: &str) -> Option<(&'static str, &'static str)> {
+    fn place(&self, finding: &Finding) -> Option<(String, &'static str)> {
         place(finding)
     }
 }
@@ -89,19 +89,28 @@ pub(super) fn tone(severity: Severity) -> &'static str {
     }
 }
 
-/// Where each finding is looked into.
-pub(super) fn place(finding: &str) -> Option<(&'static str, &'static str)> {
-    Some(match finding {
+/// Where each finding is looked into; none of one that has no page of its own, which stays on that of the system.
+pub(crate) fn place(finding: &Finding) -> Option<(String, &'static str)> {
+    if let Some(job) = finding.job {
+        return Some((format!("/console/jobs/{job}"), "Open the job"));
+    }
+    let (path, name) = match finding.id {
         "dead-letters-grow" | "dead-letters-open" => ("/console/dead-letters", "Open the groups"),
         "subscriptions-in-trouble" => ("/console/resellers?state=trouble", "Open the subscriptions"),
         "paused" => ("/console/pauses", "Open the pauses"),
         "break-glass" => ("/console/audit?action=visit.break-glass", "Open the audit log"),
-        "job-paused" | "job-stuck" => ("/console/jobs", "Open the jobs"),
+        "key-ends" => ("/console/access", "Open the keys"),
         "mails-stuck" | "mails-failed" => ("/console/mails", "Open the mails"),
         its_own if webpush::is_its_own(its_own) => (webpush::HERE, "Open Web Push"),
         of_lanes if OF_LANES.contains(&of_lanes) => ("/console/lanes", "Open the lanes"),
-        _ => ("/console/system", "Open the system"),
-    })
+        "broker-away" | "broker-blocked" | "clocks-differ" | "database-away" | "egress-open"
+        | "ingest-errors" | "lanes-not-measured" | "migrations-missing" | "own-faults"
+        | "partitions-missing" | "process-not-ready" | "process-silent" | "service-missing" => {
+            ("/console/system", "Open the system")
+        }
+        _ => return None,
+    };
+    Some((path.to_owned(), name))
 }
 
 pub(super) async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl IntoResponse {

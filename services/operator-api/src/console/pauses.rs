@@ -7,14 +7,17 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
-use http_api::Problem;
+use chrono::{DateTime, TimeDelta, Utc};
+use explain::words::time;
+use http_api::{Payload, Problem};
 use store::PauseView;
 
-use super::act::ActForm;
+use super::act::{ActForm, Asked};
 use super::frame::{Frame, Page};
 use super::resellers::{self, place_of_reseller, place_of_subscription, subscription};
+use super::visit::Fields;
 use crate::app::App;
-use crate::pauses::{self, PauseChangeDocument, PauseDocument};
+use crate::pauses::{self, PauseChangeDocument, PauseDocument, PausePayload};
 use crate::request::Viewer;
 
 /// Most pauses that have the form to end them on the page itself.
@@ -25,14 +28,45 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new().route("/console/pauses", get(page))
 }
 
+/// After how many hours a pause can end by itself, as the form offers it.
+const HOURS: [i64; 4] = [1, 4, 12, 24];
+
+/// What the form of a pause asks about its end.
+pub(super) fn asked_end() -> Asked {
+    let ends = HOURS.map(|hours| (hours.to_string(), format!("by itself in {hours} h")));
+    let none = (String::new(), "when it is resumed".to_owned());
+    Asked {
+        name: "until",
+        label: "Ends",
+        choices: std::iter::once(none).chain(ends).collect(),
+        ..Asked::default()
+    }
+}
+
+/// The pause that a form asks for at `now`, as the API takes it.
+pub(super) fn pausing(fields: &Fields, now: DateTime<Utc>) -> Payload<PausePayload> {
+    let asked = fields.get("until").unwrap_or_default();
+    let hours = HOURS.into_iter().find(|hours| hours.to_string() == asked);
+    Payload(PausePayload {
+        note: fields.get("note").map(str::to_owned),
+        until: hours.map(|hours| now + TimeDelta::hours(hours)),
+    })
+}
+
 /// What came of a pause, in a sentence; `what` begins it.
 pub(super) fn paused(what: &str, change: &PauseChangeDocument) -> String {
+    let pause = change.pause.as_ref();
+    let until = pause.and_then(|pause| pause.until).map(time);
     if change.changed {
-        return format!("{what} is paused. What comes is stored, and waits until you resume it.");
+        let end = until.map_or_else(
+            || "you resume it".to_owned(),
+            |until| format!("{until}, unless you resume it before"),
+        );
+        return format!("{what} is paused. What comes is stored, and waits until {end}.");
     }
-    let before = change.pause.as_ref();
-    let by = before.map_or(String::new(), |pause| {
-        format!(" by {}, with the note: {}", pause.paused_by, pause.note)
+    let until = until.map_or(String::new(), |until| format!(" until {until}"));
+    let by = pause.map_or(String::new(), |pause| {
+        format!(" by {}{until}, with the note: {}", pause.paused_by, pause.note)
     });
     format!("{what} was paused before{by}. Nothing was changed.")
 }

@@ -1,5 +1,6 @@
 //! `/console/resellers`: who is told of events, which subscriptions are in trouble, and pausing all of a reseller.
 
+mod dashboard;
 pub(super) mod subscription;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use uuid::Uuid;
 
 use super::act::{ActForm, note};
 use super::frame::{Frame, Page, done, see_other, segment};
-use super::pauses::{paused, resumed};
+use super::pauses::{asked_end, paused, pausing, resumed};
 use super::visit::Fields;
 use crate::app::App;
 use crate::notifications::{self, NotificationDocument, NotificationParams};
@@ -50,6 +51,10 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route(
             "/console/resellers/{reseller}/resume",
             get(ask_to_resume).post(resume),
+        )
+        .route(
+            "/console/resellers/{reseller}/dashboard",
+            get(dashboard::ask).post(dashboard::make),
         )
         .merge(subscription::routes())
 }
@@ -89,6 +94,7 @@ struct Search {
     state: Option<String>,
     failing: Option<bool>,
     paused: Option<bool>,
+    limit: Option<u32>,
     cursor: Option<String>,
 }
 
@@ -105,7 +111,7 @@ impl Search {
             state: self.state.clone(),
             failing: self.failing,
             paused: self.paused,
-            limit: None,
+            limit: self.limit,
             cursor: self.cursor.clone(),
         }
     }
@@ -178,14 +184,14 @@ async fn page(
     let found = if search.is_empty() {
         let is_first = search.cursor.is_none();
         trouble.truncate(if is_first { TROUBLE_SHOWN } else { 0 });
-        let (limit, cursor) = (None, search.cursor.clone());
+        let (limit, cursor) = (search.limit, search.cursor.clone());
         let params = Params(ResellerParams { limit, cursor });
         let reading = async {
             let read = subscriptions::resellers(State(Arc::clone(&app)), viewer, params).await;
             read.map(|list| list.0)
         };
         // The counts of the first part are the same for all who leave it open.
-        Found::Resellers(match is_first {
+        Found::Resellers(match is_first && limit.is_none() {
             true => app.status.resellers(reading).await?,
             false => Arc::new(reading.await?),
         })
@@ -244,6 +250,8 @@ fn of_late(reseller: Option<&str>, subscription: Option<Uuid>) -> NotificationPa
         status: None,
         event_type: None,
         value: None,
+        code: None,
+        error: None,
         since: None,
         until: None,
         limit: Some(RECENT),
@@ -262,6 +270,7 @@ struct Reseller {
     /// The pause of all of it that is in force.
     pause: Option<PauseView>,
     form: ActForm,
+    dashboard: ActForm,
 }
 
 impl Reseller {
@@ -303,6 +312,7 @@ async fn one(
         Some(_) => resume_form(&frame, &name),
         None => pause_form(&frame, &name),
     };
+    let dashboard = dashboard::form(&frame, &name).in_dialog();
     Ok(Page(Reseller {
         frame,
         place: place_of_reseller(&name),
@@ -311,6 +321,7 @@ async fn one(
         notifications: late.items,
         pause,
         form: form.in_dialog(),
+        dashboard,
     }))
 }
 
@@ -337,6 +348,7 @@ fn pause_form(frame: &Frame, reseller: &str) -> ActForm {
         button: "Pause",
         is_dangerous: true,
         needs_note: true,
+        fields: vec![asked_end()],
         ..ActForm::new(frame, format!("{place}/pause"), place)
     }
 }
@@ -368,7 +380,8 @@ async fn pause(
     Path(name): Path<String>,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    match pauses::pause_reseller(operator, Path(name.clone()), note(&fields)).await {
+    let asked = pausing(&fields, operator.app.now());
+    match pauses::pause_reseller(operator, Path(name.clone()), asked).await {
         Ok(Json(change)) => Ok(done(&place_of_reseller(&name), &paused(&name, &change))),
         Err(problem) => pause_form(&frame, &name).again(frame, &fields, problem),
     }

@@ -77,7 +77,7 @@ impl System {
 async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl IntoResponse {
     let mut status = status::status(State(app), viewer).await.0;
     let mut findings = std::mem::take(&mut status.findings);
-    findings.retain(|finding| place(finding.id).is_none_or(|(place, _)| place.starts_with(HERE)));
+    findings.retain(|finding| place(finding).is_none_or(|(place, _)| place.starts_with(HERE)));
     Page(System {
         status,
         findings,

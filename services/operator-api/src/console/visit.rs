@@ -1,4 +1,4 @@
-//! Signing in and out, and what a viewer prefers.
+//! Signing in and out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use askama::Template;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
-use domain::key::{KeyDigest, Role};
+use domain::key::{KeyDigest, Role, format_token};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use http_api::{Caller, Problem, ProblemKind, Remembered, TakesBodies as _, by};
 use moka::future::Cache;
@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use url::form_urlencoded;
 
 use super::HOME;
-use super::frame::{PREFERENCES, Page, Preferences, append_cookie, cookie, see_other};
+use super::frame::{Page, append_cookie, cookie, see_other};
 use super::provider::{self, KeyForm};
 use crate::app::App;
 
@@ -267,10 +267,7 @@ async fn begin_with_key(app: &App, key: &str) -> Result<String, Problem> {
 
 /// Begins a visit. Returns the value of its cookie.
 pub(super) async fn begin(app: &App, with: VisitBy<'_>, signature: &str) -> Result<String, Problem> {
-    let token: String = rand::random::<[u8; 32]>()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let token = format_token("", &rand::random());
     let act = Act {
         by: signature,
         note: None,
@@ -329,21 +326,6 @@ async fn end(app: &App, digest: &KeyDigest) {
             "the end of a visit could not be written down"
         );
     }
-}
-
-/// Keeps what a viewer prefers, in a cookie.
-pub(super) async fn prefer(headers: HeaderMap, fields: Fields) -> Response {
-    let mut preferences = Preferences::of(&headers);
-    for name in ["theme", "tz", "density", "live", "keys"] {
-        if let Some(value) = fields.all(name).last() {
-            preferences.set(name, value);
-        }
-    }
-    let mut response = see_other(&onward(fields.get("back")));
-    let value = preferences.written();
-    let cookie = format!("{PREFERENCES}={value}; Path=/; Max-Age=31536000; Secure; SameSite=Lax");
-    append_cookie(&mut response, &cookie);
-    response
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use store::push::{HoldView, SWRVE};
 use tokio::time::Instant;
 
 use super::act::ActForm;
-use super::frame::{Frame, Page, see_other, segment};
+use super::frame::{Frame, Page, SHOWN, see_other, segment};
 use super::times;
 use crate::app::App;
 use crate::examined::Part;
@@ -32,15 +32,13 @@ use crate::pauses;
 use crate::pushes::{self, PushDocument, PushParams};
 use crate::request::Viewer;
 
-pub(super) use cancel::cancel_form;
+pub(super) use cancel::{cancel_form, place_of, subject_of};
 use rows::{About, Row, row_of_notification, row_of_push};
 
 /// How long a list goes on looking when what it has looked at holds too little of what is wanted.
 const LOOKING: Duration = Duration::from_millis(300);
 /// How many of each status are shown while no status is chosen.
 const FIRST: usize = 10;
-/// How many are shown of one status.
-const SHOWN: usize = 50;
 /// The statuses that wait, in the order in which they are shown.
 const WAITING: [&str; 4] = ["RETRY", "PENDING", "SCHEDULED", "IN_MEMORY"];
 /// Status that leaves out none.
@@ -72,6 +70,7 @@ struct WaitingParams {
     value: Option<String>,
     since: Option<String>,
     until: Option<String>,
+    limit: Option<usize>,
     cursor: Option<String>,
     #[expect(
         dead_code,
@@ -125,6 +124,8 @@ struct Waiting {
 /// Those of one status.
 struct Section {
     status: String,
+    /// How many are shown, if there are so many.
+    wanted: usize,
     rows: Vec<Row>,
     next: Option<String>,
     examined: u64,
@@ -243,7 +244,7 @@ impl Waiting {
 impl Section {
     /// Whether fewer were found than are shown although the list goes on.
     fn is_short(&self) -> bool {
-        self.next.is_some() && self.rows.len() < SHOWN
+        self.next.is_some() && self.rows.len() < self.wanted
     }
 }
 
@@ -300,7 +301,14 @@ async fn sections(
     let until = Instant::now() + LOOKING;
     if let Some(status) = params.one_status() {
         return Ok(vec![
-            section(app, viewer, frame, params, (status, SHOWN, until)).await?,
+            section(
+                app,
+                viewer,
+                frame,
+                params,
+                (status, params.limit.unwrap_or(SHOWN), until),
+            )
+            .await?,
         ]);
     }
     let mut sections = Vec::new();
@@ -323,6 +331,7 @@ async fn section(
 ) -> Result<Section, Problem> {
     let mut section = Section {
         status: status.to_owned(),
+        wanted,
         rows: Vec::new(),
         next: params.cursor.clone(),
         examined: 0,
@@ -402,6 +411,8 @@ async fn of_notifications(
         status: one(status),
         event_type: params.event_type.clone(),
         value: params.value.clone(),
+        code: None,
+        error: None,
         since: moment("since", params.since.as_deref())?,
         until: moment("until", params.until.as_deref())?,
         limit,

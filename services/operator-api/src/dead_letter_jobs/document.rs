@@ -62,6 +62,9 @@ pub(crate) struct JobDocument {
     /// or SWITCHED_OFF. What is left of the first two is for the next recovery.
     #[schema(example = "FAILING")]
     pub(crate) ended_because: Option<&'static str>,
+    /// Who has cancelled it, if an operator did; `finishedAt` says when. `matching` less `examined` dead letters are left untouched then.
+    #[schema(example = "maria (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
+    pub(crate) cancelled_by: Option<String>,
     /// Most dead letters that it looks at.
     pub(crate) limit: Option<u32>,
     /// Which come first: `oldest` or `newest`.
@@ -118,6 +121,7 @@ impl JobDocument {
             paused_because: (job.status == JobStatus::Paused)
                 .then(|| job.paused_because.map_or("OPERATOR", JobPause::as_str)),
             ended_because: job.ended_because.map(RecoveryEnd::as_str),
+            cancelled_by: job.cancelled_by,
             canary_until: (job.paused_because == Some(JobPause::Canary))
                 .then(|| job.updated_at + store::CANARY_WAIT),
             eta: eta.filter(|_| job.status == JobStatus::Running),

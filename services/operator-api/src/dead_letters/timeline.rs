@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
 use domain::dead_letter::FailureClass;
 use http_api::{Params, Problem};
 use serde::{Deserialize, Serialize};
-use store::DeadLetterHour;
+use store::DeadLetterHours;
 use utoipa::ToSchema;
 
 use super::filter::FilterText;
@@ -111,7 +111,11 @@ pub(crate) async fn timeline(
         let sums = app.store.dead_letters_by_hour(&filter, since).await?;
         let groups = match limit {
             0 => Vec::new(),
-            _ => app.store.dead_letter_hours(&filter, since, limit).await?,
+            _ => {
+                app.store
+                    .dead_letter_hours(&filter, (since, hours as usize), limit)
+                    .await?
+            }
         };
         Ok((sums, groups))
     };
@@ -123,7 +127,7 @@ pub(crate) async fn timeline(
     Ok(Json(TimelineDocument {
         since,
         counts,
-        items: by_group(groups, since, hours),
+        items: groups.into_iter().map(GroupTimeline::from).collect(),
     }))
 }
 
@@ -143,28 +147,16 @@ fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
     at - into - TimeDelta::nanoseconds(i64::from(at.nanosecond()))
 }
 
-/// The hours of a group stand together.
-fn by_group(counted: Vec<DeadLetterHour>, since: DateTime<Utc>, hours: u32) -> Vec<GroupTimeline> {
-    let mut groups: Vec<GroupTimeline> = Vec::new();
-    for one in counted {
-        let lane = one.lane.as_str();
-        let is_same = |group: &GroupTimeline| {
-            (group.lane, &group.fingerprint, &group.target) == (lane, &one.fingerprint, &one.target)
-        };
-        if !groups.last().is_some_and(is_same) {
-            groups.push(GroupTimeline {
-                lane,
-                kind: FailureClass::of(&one.fingerprint).as_str(),
-                fingerprint: one.fingerprint,
-                target: one.target,
-                counts: vec![0; hours as usize],
-            });
-        }
-        if let Some(group) = groups.last_mut() {
-            put(&mut group.counts, (since, one.hour), one.dead_letters);
+impl From<DeadLetterHours> for GroupTimeline {
+    fn from(hours: DeadLetterHours) -> Self {
+        Self {
+            lane: hours.lane.as_str(),
+            kind: FailureClass::of(&hours.fingerprint).as_str(),
+            fingerprint: hours.fingerprint,
+            target: hours.target,
+            counts: hours.counts,
         }
     }
-    groups
 }
 
 /// Puts the count of an hour where it belongs. By a clock that is behind the database's, an hour may lie ahead; that one is left out.

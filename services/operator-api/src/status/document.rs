@@ -171,6 +171,8 @@ pub(crate) struct PauseDocument {
     pub(crate) note: String,
     pub(crate) paused_by: String,
     pub(crate) paused_at: DateTime<Utc>,
+    /// When it ends by itself; null when it lasts until it is resumed.
+    pub(crate) until: Option<DateTime<Utc>>,
     /// How many pushes or notifications wait because of it, counted up to 10,000 (of a lane up to `countedUpTo` in each status); null
     /// where it is not counted.
     pub(crate) waiting: Option<u64>,
@@ -481,6 +483,7 @@ fn pauses(tables: &Tables) -> Vec<PauseDocument> {
         note: pause.note.clone(),
         paused_by: pause.paused_by.clone(),
         paused_at: pause.paused_at,
+        until: pause.until,
         waiting: tables.waiting_for(pause),
     });
     pauses.collect()

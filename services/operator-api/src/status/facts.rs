@@ -19,7 +19,7 @@ use store::status::{
 };
 use store::webhook::Outbox;
 use store::webpush::StoredMonth;
-use store::{BrokenGlass, PauseView, ProcessView, Store};
+use store::{ApiKey, BrokenGlass, PauseView, ProcessView, Store};
 use uuid::Uuid;
 
 /// How long finding out may take at most. Below what a request may take, so that there is an answer in any case.
@@ -30,6 +30,8 @@ pub(crate) const RECENT: TimeDelta = TimeDelta::minutes(10);
 const FAILING: TimeDelta = TimeDelta::hours(1);
 /// For how long it is told that a key was used to sign in although there is a provider.
 const BROKEN_GLASS: TimeDelta = TimeDelta::hours(24);
+/// Most keys that are looked up because they are about to end.
+const ENDING_KEYS: u32 = 100;
 /// The lease of the dispatcher that sends pushes.
 const PUSH_LEASE: &str = "push";
 
@@ -111,6 +113,8 @@ pub(crate) struct Tables {
     pub(crate) jobs: Vec<JobInProgress>,
     /// Visits with keys of the last day, although people sign in with a provider.
     pub(crate) broken_glass: BrokenGlass,
+    /// Keys in use that end by themselves within a week, the next one first.
+    pub(crate) ending_keys: Vec<ApiKey>,
 }
 
 /// What is stored of Web Push.
@@ -433,18 +437,20 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
     )?;
     let month = Month::containing(now);
     let webpush = webpush_facts(store, month).await?;
-    let (subscriptions, in_trouble, failing, outbox, mails, months_ahead, has_this_month, jobs, broken_glass) =
-        tokio::try_join!(
-            store.subscription_states(),
-            store.subscriptions_in_trouble(now),
-            store.count_failing_subscriptions(now - FAILING),
-            store.outbox(),
-            store.mails_in_trouble(now),
-            store.partitions_ahead(month),
-            store.has_partitions(month),
-            store.jobs_in_progress(now),
-            store.broken_glass(now - BROKEN_GLASS),
-        )?;
+    let (subscriptions, in_trouble, failing, outbox, mails, months_ahead, has_this_month, jobs) = tokio::try_join!(
+        store.subscription_states(),
+        store.subscriptions_in_trouble(now),
+        store.count_failing_subscriptions(now - FAILING),
+        store.outbox(),
+        store.mails_in_trouble(now),
+        store.partitions_ahead(month),
+        store.has_partitions(month),
+        store.jobs_in_progress(now),
+    )?;
+    let (broken_glass, ending_keys) = tokio::try_join!(
+        store.broken_glass(now - BROKEN_GLASS),
+        store.keys_about_to_end(now, ENDING_KEYS),
+    )?;
     Ok(Database::Known(Box::new(Tables {
         processes: processes.into_iter().map(Process::from).collect(),
         leader,
@@ -463,6 +469,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         webpush,
         jobs,
         broken_glass,
+        ending_keys,
     })))
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
@@ -36,6 +37,9 @@ pub(crate) struct Finding {
     /// The section of docs/runbook.md about it.
     #[schema(value_type = String, example = "nothing-is-sent")]
     pub(crate) runbook: &'static str,
+    /// The bulk job that it is about, for pages, which lead there.
+    #[serde(skip)]
+    pub(crate) job: Option<Uuid>,
 }
 
 impl Finding {
@@ -52,7 +56,14 @@ impl Finding {
             meaning: meaning.into(),
             command: None,
             runbook,
+            job: None,
         }
+    }
+
+    /// The same about a bulk job.
+    pub(crate) fn of_job(mut self, job: Uuid) -> Self {
+        self.job = Some(job);
+        self
     }
 
     /// The same with the command that helps.

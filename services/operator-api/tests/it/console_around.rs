@@ -76,7 +76,11 @@ async fn resellers_are_searched_and_those_in_trouble_come_first(rig: &Rig) {
         format!("/console/subscriptions/{healthy}")
     );
     assert_eq!(browser.get("/console/resellers?state=LOST").await.status, 400);
-    assert_eq!(browser.get("/console/resellers/unknown").await.status, 404);
+    let missing = browser.get("/console/resellers/unknown").await;
+    assert_eq!(missing.status, 404);
+    let (_, reference) = missing.html.split_once("reference <code>").unwrap();
+    let reference = reference.split('<').next().unwrap();
+    assert!(reference.len() >= 16 && reference.bytes().all(|it| it.is_ascii_hexdigit()));
     assert_eq!(
         browser
             .get(&format!("/console/subscriptions/{}", Uuid::nil()))
@@ -139,10 +143,13 @@ async fn a_subscription_and_a_reseller_are_paused_and_resumed_with_a_note(rig: &
         let long = "x".repeat(2_001);
         let page = browser.refused(&pause, &[("note", &long)], 422).await;
         holds(&page, &[&long]);
-        let (to, page) = browser.act(&pause, &[("note", HOSTILE)]).await;
+        let (to, page) = browser.act(&pause, &[("note", HOSTILE), ("until", "4")]).await;
         assert_eq!(to, place);
         shows_hostile(&page);
-        holds(&page, &["is paused. What comes is stored", "Resume…"]);
+        holds(
+            &page,
+            &["is paused. What comes is stored", ", until <time", "Resume…"],
+        );
         let (_, page) = browser.act(&pause, &[("note", "again")]).await;
         holds(&page, &["was paused before", "Nothing was changed"]);
     }
@@ -189,6 +196,7 @@ async fn those_who_may_only_look_see_why_an_act_is_closed_to_them(rig: &Rig) {
         &format!("/console/subscriptions/{id}/pause"),
         "/console/resellers/acme/pause",
         "/console/resellers/acme/resume",
+        "/console/resellers/acme/dashboard",
         "/console/system/rescue",
         "/console/system/rebuild",
         "/console/mails/retry",

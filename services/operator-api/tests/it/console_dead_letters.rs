@@ -92,6 +92,10 @@ async fn groups_say_what_went_wrong_where_and_how_often(rig: &Rig) {
         ],
     );
     assert!(!page.contains("/console/jobs/new"), "a viewer cannot begin a job");
+    for list in ["/console/dead-letters", "/console/dead-letters/list"] {
+        let page = viewer.see(&format!("{list}?since=7d")).await;
+        holds(&page, &["data-since=\"20"]);
+    }
     let operator = Browser::with_key(rig, &rig.key).await;
     let page = operator.see("/console/dead-letters?lane=push&order=latest").await;
     holds(
@@ -218,6 +222,7 @@ async fn one_dead_letter_is_shown_replayed_and_discarded(rig: &Rig) {
             "<dialog id=\"replay\"",
             "<dialog id=\"discard\"",
             "0af7651916cd43dd8448eb211c80319c",
+            "data-live=\"5000\"",
         ],
     );
     let page = viewer.see(&path).await;
@@ -416,13 +421,25 @@ async fn a_job_is_about_what_was_counted_and_is_steered(rig: &Rig) {
         holds(&page, &[said, status]);
     }
     holds(
+        &operator.see(&job).await,
+        &[
+            " cancelled it on <time",
+            " after 0 of 2 dead letters. 2 dead letters are left untouched.",
+        ],
+    );
+    holds(
         &operator.refused(&format!("{job}/resume"), &[], 409).await,
         &["has ended before"],
     );
     let list = operator.see("/console/jobs?status=CANCELLED").await;
     holds(
         &list,
-        &[&format!("href=\"{job}\""), "kind swrve/503", "Swrve is back"],
+        &[
+            &format!("href=\"{job}\""),
+            "kind swrve/503",
+            "Swrve is back",
+            "0 delivered, 0 waiting, 0 failed again",
+        ],
     );
     holds(
         &operator.see("/console/jobs?status=RUNNING").await,

@@ -1,8 +1,9 @@
-//! Lists as files, the pace of the push lane, and times in addresses.
+//! Lists as files and in pages of several lengths, the pace of the push lane, and times in addresses.
 
 use domain::push::PushState;
 use serde_json::{Value, json};
 use testkit::push_factory::PushRow;
+use testkit::subscription_factory::SubscriptionRow;
 
 use crate::console::{Browser, HOSTILE, holds};
 use crate::rig::Rig;
@@ -106,7 +107,7 @@ async fn the_pace_of_the_push_lane_is_shown_by_the_second(rig: &Rig) {
         &[
             "499 sends in two minutes, at most 250 in a second",
             "the smallest gap was 3.900 ms",
-            "fill-bad",
+            "fill=\"url(#hatch)\"",
             "4.003 ms",
             "Swrve&#39;s answers in these two minutes: 2xx 488, 4xx 1, 5xx and others 7, none 1.",
             "2xx 240, 5xx and others 7, none 1",
@@ -128,4 +129,35 @@ async fn times_stand_in_an_address_as_they_are_everywhere(rig: &Rig) {
         holds(&browser.see(to).await, &["2026-11-23T14:05"]);
     }
     assert_eq!(browser.get("/console/waiting?since=yesterday").await.status, 400);
+}
+
+#[testkit::test]
+async fn lists_show_as_many_rows_as_their_reader_chooses(rig: &Rig) {
+    let browser = Browser::with_key(rig, &rig.key).await;
+    for number in 0..26 {
+        let of = format!("reseller-{number}");
+        let id = SubscriptionRow::active().reseller(&of).make(&rig.it.pool).await;
+        PushRow::in_state(PushState::Retry).make(&rig.it.pool).await;
+        browser
+            .act(&format!("/console/subscriptions/{id}/pause"), &[("note", "why")])
+            .await;
+    }
+    for (list, row) in [
+        ("/console/audit?action=subscription.pause", "<tr id=\"entry-"),
+        ("/console/resellers?state=ACTIVE", "<tr id=\"subscription-"),
+        ("/console/waiting?lane=push&status=RETRY", "<tr id=\"row-"),
+    ] {
+        let page = browser.see(&format!("{list}&limit=25")).await;
+        assert_eq!(page.matches(row).count(), 25, "{list}: {page}");
+        holds(&page, &["25 a page", "limit=200\""]);
+        assert_eq!(browser.see(list).await.matches(row).count(), 26, "{list}");
+        let many = browser.get(&format!("{list}&limit=201")).await;
+        assert_eq!(many.status, 400, "{list}: {}", many.html);
+    }
+    for list in ["/console/jobs", "/console/mails", "/console/access"] {
+        holds(
+            &browser.see(&format!("{list}?limit=25")).await,
+            &["25 a page", "limit=100\""],
+        );
+    }
 }

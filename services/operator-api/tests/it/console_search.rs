@@ -1,5 +1,6 @@
 //! Pages of the console that find things, tell what became of them, list what waits, and show the lanes.
 
+use chrono::TimeDelta;
 use domain::key::Role;
 use domain::notification::NotificationState;
 use domain::push::PushState;
@@ -467,6 +468,79 @@ async fn a_lane_is_paused_and_resumed_by_its_name_and_with_a_note(rig: &Rig) {
         acts(rig, "lane.resume").await,
         [("lane/push".to_owned(), "Swrve is back".to_owned())]
     );
+}
+
+#[testkit::test]
+async fn what_waits_for_a_retry_is_made_due_from_where_it_is_seen(rig: &Rig) {
+    let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+    let hour = TimeDelta::hours(1);
+    let waiting = NotificationRow::in_state(NotificationState::Retry, subscription).due_in(hour);
+    let one = waiting.make(&rig.it.pool).await.id.uuid();
+    waiting.make(&rig.it.pool).await;
+    let push = PushRow::in_state(PushState::Retry).due_in(hour);
+    let push = push.make(&rig.it.pool).await.id.uuid();
+    let browser = Browser::of(rig, Role::Operator).await;
+    let viewer = Browser::of(rig, Role::Viewer).await;
+    let lanes = "/console/lanes";
+    for (page, place, said, came) in [
+        (
+            format!("/console/explain/{one}"),
+            format!("/console/notifications/{one}"),
+            "One notification: ",
+            "1 retry is due now.",
+        ),
+        (
+            format!("/console/subscriptions/{subscription}"),
+            format!("/console/subscriptions/{subscription}"),
+            "2 notifications wait for a retry now",
+            "1 retry is due now.",
+        ),
+        (
+            format!("/console/explain/{push}"),
+            format!("/console/pushes/{push}"),
+            "One push: ",
+            "1 retry is due now.",
+        ),
+        (
+            lanes.to_owned(),
+            format!("{lanes}/push"),
+            "1 push waits for a retry now.",
+            "Nothing waits for a retry that is not due already.",
+        ),
+    ] {
+        let act = format!("{place}/retry-now");
+        holds(&browser.see(&page).await, &[&format!("action=\"{act}\""), said]);
+        holds(
+            &browser.see(&act).await,
+            &[said, "cannot be undone", "name=\"note\""],
+        );
+        viewer.see(&act).await;
+        viewer.refused(&act, &[("note", "no")], 403).await;
+        let long = "x".repeat(2_001);
+        let again = browser.refused(&act, &[("note", &*long)], 422).await;
+        holds(&again, &["Nothing was done", "aria-invalid=\"true\""]);
+        let (to, shown) = browser.act(&act, &[("note", "mended")]).await;
+        assert_eq!(to, page);
+        holds(&shown, &[came]);
+    }
+    let act = format!("/console/pushes/{push}/retry-now");
+    let again = browser.refused(&act, &[], 409).await;
+    holds(&again, &["is due already"]);
+    browser.refused("/console/lanes/pushes/retry-now", &[], 404).await;
+    for (action, subject) in [
+        ("notification.retry-now", format!("notification/{one}")),
+        ("subscription.retry-now", format!("subscription/{subscription}")),
+        ("push.retry-now", format!("push/{push}")),
+    ] {
+        assert_eq!(acts(rig, action).await, [(subject, "mended".to_owned())]);
+    }
+    holds(
+        &browser.see("/console").await,
+        &["<dt>Leader</dt><dd>none: no push is sent"],
+    );
+    let page = browser.see("/console/lanes?minutes=15").await;
+    holds(&page, &["The last 15 minutes: ", "viewBox=\"0 0 60 48\""]);
+    assert_eq!(browser.get("/console/lanes?minutes=61").await.status, 400);
 }
 
 #[testkit::test]

@@ -1,7 +1,7 @@
 //! What operators stop, cancel, rescue and rebuild.
 
 use broker::Queue;
-use chrono::TimeDelta;
+use chrono::{SubsecRound as _, TimeDelta};
 use domain::notification::NotificationState;
 use domain::push::{PushState, PushStatus};
 use serde_json::{Value, json};
@@ -55,6 +55,24 @@ async fn a_pause_is_seen_until_it_ends_and_repeating_it_changes_nothing(rig: &Ri
         assert_eq!(rig.see("/pauses").await["items"], json!([]));
     }
     assert_eq!(audited(rig).await.len(), 8);
+}
+
+#[testkit::test]
+async fn a_pause_that_ends_by_itself_says_when_wherever_it_is_shown(rig: &Rig) {
+    let until = json!(rig.now().trunc_subsecs(0) + TimeDelta::hours(2));
+    let past = json!({"until": rig.now() - TimeDelta::hours(1)});
+    let refused = rig
+        .refused("POST", "/lanes/push/pause", Some(&past), (422, "validation"))
+        .await;
+    assert_eq!(fields(&refused), ["note", "until"]);
+    let body = json!({"note": "incident 17", "until": until});
+    let made = rig.act("/lanes/push/pause", &body, 200).await;
+    assert_eq!(made["pause"]["until"], until);
+    let later = json!({"note": "longer", "until": rig.now() + TimeDelta::hours(9)});
+    let again = rig.act("/lanes/push/pause", &later, 200).await;
+    assert_eq!(again["pause"], made["pause"], "the first end stays");
+    assert_eq!(rig.see("/pauses").await["items"][0]["until"], until);
+    assert_eq!(rig.see("/status").await["pauses"][0]["until"], until);
 }
 
 #[testkit::test]

@@ -4,9 +4,12 @@ use chrono::TimeDelta;
 use domain::key::Role;
 use domain::push::PushState;
 use serde_json::{Value, json};
+use store::webhook::StatisticsDelta;
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
 
+use crate::console::{Browser, holds};
+use crate::dead_letters::make_dead_letters;
 use crate::rig::{Rig, answer, fields, problem};
 
 /// A push that failed, and the dead letter about it.
@@ -259,6 +262,13 @@ async fn a_job_is_counted_first_then_made_steered_and_listed(rig: &Rig) {
         (409, "conflict"),
     )
     .await;
+    let cancelled = rig.see(&path).await;
+    assert_eq!(cancelled["cancelledBy"], job["createdBy"], "the same key");
+    assert_eq!(
+        (&cancelled["matching"], &cancelled["examined"]),
+        (&json!(3), &json!(0))
+    );
+    assert_eq!(job["cancelledBy"], Value::Null);
     let by_list = json!({"action": "replay", "ids": [letters[0], letters[0], letters[1]]});
     let by_list = rig.act("/dead-letters/jobs", &by_list, 202).await;
     assert_eq!(
@@ -267,7 +277,9 @@ async fn a_job_is_counted_first_then_made_steered_and_listed(rig: &Rig) {
     );
     assert_eq!(by_list["ids"], json!([letters[0], letters[1]]));
     assert_eq!(rig.all("/dead-letters/jobs", 1).await.len(), 2);
-    assert_eq!(rig.all("/dead-letters/jobs?status=CANCELLED", 1).await.len(), 1);
+    let listed = rig.all("/dead-letters/jobs?status=CANCELLED", 1).await;
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0]["cancelledBy"], job["createdBy"]);
     let log = rig.all("/audit?action=dead-letter-job", 2).await;
     assert_eq!(log.len(), 5, "two were made, and one was told three things");
 }
@@ -312,4 +324,23 @@ async fn a_careful_job_says_how_careful_it_is_and_its_rate_is_changed_until_it_h
     rig.act(&format!("{path}/cancel"), &json!({}), 200).await;
     let late = json!({"perSecond": 9});
     rig.refused("PATCH", &path, Some(&late), (409, "conflict")).await;
+}
+
+#[testkit::test]
+async fn a_replay_to_one_subscription_says_what_its_endpoint_bears(rig: &Rig) {
+    let (_, subscription) = make_dead_letters(rig).await;
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let place = format!("/console/jobs/new?action=replay&subscription={subscription}");
+    holds(&operator.see(&place).await, &["what it bears is not known"]);
+    let mut hour = StatisticsDelta::new(subscription, rig.now());
+    (hour.attempts, hour.delivered) = (50_400, 50_400);
+    rig.it.store.add_delivery_statistics(&[hour]).await.unwrap();
+    let told = "took 14 a second in the busiest hour of the last day; 100 a second is 7 times that.";
+    holds(&operator.see(&place).await, &[told]);
+    let slow = operator.see(&format!("{place}&perSecond=14")).await;
+    assert!(!slow.contains("busiest hour"), "{slow}");
+    let of_all = operator
+        .see("/console/jobs/new?action=replay&lane=reseller")
+        .await;
+    assert!(!of_all.contains("busiest hour"), "{of_all}");
 }

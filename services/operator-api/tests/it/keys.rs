@@ -1,5 +1,6 @@
 //! Access over the API: keys are made, used and revoked.
 
+use chrono::TimeDelta;
 use domain::key::Role;
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -94,6 +95,13 @@ async fn the_last_key_of_an_administrator_does_not_revoke_itself(rig: &Rig) {
             .unwrap()
             .contains("make another one first")
     );
+    let rotate = async |body: Value| {
+        let path = format!("/keys/{}/rotate", own.as_str().unwrap());
+        let request = rig.request("POST", &path).bearer_auth(&admin).json(&body);
+        request.send().await.unwrap()
+    };
+    let ends = json!({"expiresAt": rig.now() + TimeDelta::days(30)});
+    problem(rotate(ends).await, 409, "conflict").await;
     let other = json!({"name": "ben", "roles": ["admin"]});
     answer(create(rig, &admin, other).await, 201).await;
     assert_eq!(revoke(rig, &admin, &own).await.status(), 204);

@@ -29,8 +29,14 @@ impl Operation {
 
     /// Whether operators may not do it either.
     pub(crate) fn is_of_administrators(&self) -> bool {
-        let of_administrators = ["/quota-requests/", "/keys", "/visits/", "/event-types/"]
-            .map(|beginning| self.path.starts_with(beginning));
+        let of_administrators = [
+            "/quota-requests/",
+            "/keys",
+            "/visits/",
+            "/portal-visits/",
+            "/event-types/",
+        ]
+        .map(|beginning| self.path.starts_with(beginning));
         self.changes() && (of_administrators.contains(&true) || self.path.ends_with("/limits"))
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct Rig {
 
 impl Fixture for Rig {
     async fn on(pool: PgPool) -> Self {
-        Self::start(Installation::on(pool).await).await
+        Self::with(pool, |_| ()).await
     }
 }
 
@@ -35,6 +35,7 @@ impl Rig {
     /// The service with another configuration than the default.
     pub(crate) async fn with(pool: PgPool, adapt: impl FnOnce(&mut Config)) -> Self {
         let mut it = Installation::on(pool).await;
+        it.config.portal.public_url = Some("https://dashboard.example".to_owned());
         adapt(&mut it.config);
         Self::start(it).await
     }

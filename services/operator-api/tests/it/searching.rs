@@ -101,8 +101,24 @@ async fn what_a_reseller_got_is_found_without_a_key_of_its_own(rig: &Rig) {
         let found = rig.see(&format!("/notifications?{query}")).await;
         assert_eq!(ids(&found), [sent.id.to_string()], "{query}");
     }
+    for query in ["code=503", "code=503&error=HTTP", "error=HTTP&status=RETRY"] {
+        let found = rig.see(&format!("/notifications?{query}")).await;
+        assert_eq!(ids(&found), [retry.id.to_string()], "{query}");
+        assert_eq!(found["items"][0]["errorType"], "HTTP");
+    }
+    for query in [
+        "code=404".to_owned(),
+        "error=TIMEOUT".to_owned(),
+        format!("eventId={}&code=404", retry.event),
+        format!("eventId={}&error=DNS", retry.event),
+    ] {
+        let found = rig.see(&format!("/notifications?{query}")).await;
+        assert_eq!(found["items"], json!([]), "{query}");
+    }
     for (query, field) in [
         ("eventId=order-17", "reseller"),
+        ("code=99", "code"),
+        ("error=SLOW", "error"),
         ("reseller=a&status=x", "status"),
     ] {
         let path = format!("/notifications?{query}");
@@ -272,6 +288,16 @@ async fn subscriptions_and_resellers_are_listed_with_how_they_are(rig: &Rig) {
     let one = rig.see(&format!("/subscriptions/{mine}")).await;
     assert_eq!(one, found["items"][0]);
     assert_eq!((&one["url"], &one["resellerId"]), (&json!(url), &json!("acme")));
+    assert_eq!(one["failingSince"], Value::Null);
+    change(
+        rig,
+        "UPDATE subscriptions SET failing_since = '2026-11-21T12:00:00Z' WHERE id = $1",
+        mine,
+    )
+    .await;
+    let failing = rig.see("/subscriptions?failing=true&reseller=acme").await;
+    assert_eq!(ids(&failing), [mine.to_string()]);
+    assert_eq!(failing["items"][0]["failingSince"], "2026-11-21T12:00:00Z");
     rig.refused(
         "GET",
         &format!("/subscriptions/{}", Uuid::now_v7()),

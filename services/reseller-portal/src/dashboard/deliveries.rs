@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::TimeDelta;
+use domain::notification::ERROR_TYPES;
 use http_api::{FieldProblem, Id, Params, Problem};
 use pages::{Fields, Markup, Page, done, see_other};
 use serde::Deserialize;
@@ -36,33 +37,51 @@ pub(super) fn routes() -> Vec<Route> {
 
 /// What a list of notifications is restricted to.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct DeliveryParams {
+    subscription: Option<Uuid>,
     status: Option<String>,
     event_type: Option<String>,
-    hours: Option<u32>,
+    value: Option<String>,
     code: Option<u16>,
+    error: Option<String>,
+    hours: Option<u32>,
+    since: Option<String>,
+    until: Option<String>,
     cursor: Option<String>,
     q: Option<String>,
 }
 
 impl DeliveryParams {
-    /// The same as the list over the API takes it.
-    pub(super) fn filter(&self, app: &App, subscription: Option<Uuid>) -> Result<AllParams, Problem> {
+    /// The same as the list over the API takes it; `subscription` is the one whose page it is.
+    pub(super) fn filter(&self, frame: &Frame, subscription: Option<Uuid>) -> Result<AllParams, Problem> {
         let hours = self.hours.filter(|hours| (1..=WEEK).contains(hours));
         if self.hours.is_some() && hours.is_none() {
             return Err(Problem::query("hours", format!("must be between 1 and {WEEK}")));
         }
+        if subscription.is_some() && self.subscription.is_some() {
+            let detail = "cannot be chosen here: the page is of one subscription already";
+            return Err(Problem::query("subscription", detail));
+        }
+        let time = |name: &'static str, text: Option<&str>| {
+            let read = |text: &str| {
+                let wrong = || Problem::query(name, "must be a time such as 2026-11-21T12:00");
+                words::time(text.trim(), frame.preferences.zone).ok_or_else(wrong)
+            };
+            text.map(read).transpose()
+        };
+        let within = hours.map(|hours| frame.now - TimeDelta::hours(hours.into()));
         Ok(AllParams {
-            subscription,
+            subscription: subscription.or(self.subscription),
             status: self.status.clone(),
             event_type: self.event_type.clone(),
             code: self.code,
-            error: None,
+            error: self.error.clone(),
             event_id: self.q.as_deref().map(|id| id.trim().to_owned()),
-            value: None,
-            since: hours.map(|hours| app.now() - TimeDelta::hours(hours.into())),
-            until: None,
+            value: self.value.as_deref().map(|value| value.trim().to_owned()),
+            // Both hold, so that the later one does.
+            since: time("since", self.since.as_deref())?.max(within),
+            until: time("until", self.until.as_deref())?,
             limit: Some(ROWS),
             cursor: self.cursor.clone(),
         })
@@ -157,10 +176,33 @@ impl Deliveries {
         words::week(&metrics.hours, metrics.since, self.frame.now)
     }
 
+    fn is_asked(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| !self.frame.asked(name).is_empty())
+    }
+
     fn is_filtered(&self) -> bool {
-        ["status", "eventType", "hours", "code", "q"]
-            .iter()
-            .any(|name| !self.frame.asked(name).is_empty())
+        self.is_asked(&["subscription", "status", "eventType", "code", "hours"]) || self.is_filtered_more()
+    }
+
+    /// Whether it is filtered by what sending all again is not.
+    fn is_filtered_more(&self) -> bool {
+        self.is_asked(&["value", "error", "since", "until", "q"])
+    }
+
+    fn errors(&self) -> [&'static str; 8] {
+        ERROR_TYPES
+    }
+
+    /// A time of the address as the field for it takes it.
+    fn field_of(&self, name: &str) -> String {
+        let zone = self.frame.preferences.zone;
+        words::time(&self.frame.asked(name), zone).map_or_else(String::new, |at| {
+            at.with_timezone(&zone).format("%Y-%m-%dT%H:%M").to_string()
+        })
+    }
+
+    fn place_of(&self, subscription: &SubscriptionDocument) -> String {
+        words::place(&subscription.url)
     }
 
     fn path(&self) -> &str {
@@ -214,7 +256,7 @@ async fn of_one(
         &app,
         &reseller,
         std::slice::from_ref(&subscription),
-        params.filter(&app, Some(id))?,
+        params.filter(&frame, Some(id))?,
     )
     .await?;
     let week = Params(MetricsParams { hours: Some(WEEK) });
@@ -255,7 +297,7 @@ async fn of_all(
         .await?
         .0
         .items;
-    let (rows, next) = rows_of(&app, &reseller, &all, params.filter(&app, None)?).await?;
+    let (rows, next) = rows_of(&app, &reseller, &all, params.filter(&frame, None)?).await?;
     let list = Deliveries {
         frame: frame.clone(),
         subscriptions: all,

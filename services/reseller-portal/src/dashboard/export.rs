@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::Route;
 use super::deliveries::DeliveryParams;
+use super::frame::Frame;
 use crate::app::App;
 use crate::notifications;
 use crate::notifications::all::{AllParams, ListedDocument};
@@ -40,26 +41,28 @@ pub(super) fn routes() -> Vec<Route> {
 async fn of_all(
     State(app): State<Arc<App>>,
     reseller: Reseller,
+    frame: Frame,
     Params(params): Params<DeliveryParams>,
 ) -> Result<Response, Problem> {
-    file(&app, &reseller, &params, None).await
+    file(&app, &reseller, &frame, (&params, None)).await
 }
 
 async fn of_one(
     State(app): State<Arc<App>>,
     reseller: Reseller,
+    frame: Frame,
     Id(id): Id,
     Params(params): Params<DeliveryParams>,
 ) -> Result<Response, Problem> {
     super::subscription(&app, &reseller, id).await?;
-    file(&app, &reseller, &params, Some(id)).await
+    file(&app, &reseller, &frame, (&params, Some(id))).await
 }
 
 async fn file(
     app: &Arc<App>,
     reseller: &Reseller,
-    params: &DeliveryParams,
-    subscription: Option<Uuid>,
+    frame: &Frame,
+    (params, subscription): (&DeliveryParams, Option<Uuid>),
 ) -> Result<Response, Problem> {
     let (mut text, mut rows, mut cursor) = (COLUMNS.to_owned(), 0, None);
     let mut is_all = false;
@@ -69,7 +72,7 @@ async fn file(
         let part = AllParams {
             limit: Some(PART),
             cursor,
-            ..params.filter(app, subscription)?
+            ..params.filter(frame, subscription)?
         };
         let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(part))
             .await?

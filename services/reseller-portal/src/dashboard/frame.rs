@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
 use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
 use config::{Brand, Config};
 use domain::capability::Capability;
+use explain::reseller::Sentence;
+use explain::words;
 use http::request::Parts;
 use http::{HeaderMap, header};
 use http_api::{Problem, ProblemKind};
-use pages::{Markup, PREFERENCES, cookie};
+use pages::{Markup, PREFERENCES, cookie, escape};
 use store::PortalVisit;
 use uuid::Uuid;
 
@@ -137,6 +140,20 @@ impl Frame {
 
     pub(crate) fn may_reveal_secrets(&self) -> bool {
         self.may(Capability::SecretsReveal)
+    }
+
+    /// A sentence with its times in the viewer's zone. How far away they are, which stands behind them, is left out: it changes with every second.
+    pub(crate) fn told(&self, sentence: &Sentence) -> Markup {
+        let mut html = escape(&self.visible(&sentence.text));
+        let values = sentence.params.values();
+        for at in values.filter_map(|value| value.as_str()?.parse::<DateTime<Utc>>().ok()) {
+            if let Some((before, after)) = html.split_once(&words::time(at)) {
+                let distance = after.strip_prefix(" (").and_then(|rest| rest.split_once(')'));
+                let rest = distance.map_or(after, |(_, rest)| rest);
+                html = format!("{before}{}{rest}", self.at(at));
+            }
+        }
+        Markup(html)
     }
 
     /// What an act needs that this visit does not have, for the control that stays disabled; nothing when it has it. `capability` is one of

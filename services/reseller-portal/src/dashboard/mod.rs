@@ -16,6 +16,7 @@ mod metrics;
 mod new;
 mod notification;
 mod overview;
+mod preferences;
 mod quota;
 mod replays;
 mod resend_all;
@@ -110,6 +111,7 @@ fn routes() -> Vec<Route> {
         event_types::routes(),
         signature::routes(),
         activity::routes(),
+        preferences::routes(),
     ];
     all.into_iter().flatten().collect()
 }
@@ -136,7 +138,6 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/app/expired", get(enter::expired))
         .route(guard::VIOLATIONS, post(guard::take_violations))
         .route("/app/sign-out", post(visit::sign_out))
-        .route("/app/preferences", post(visit::prefer))
         .route("/app/brand.css", get(frame::brand_style))
         .route("/app/logo", get(frame::logo))
         .route("/app/assets/{version}/{name}", get(asset));

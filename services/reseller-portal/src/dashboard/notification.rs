@@ -1,14 +1,13 @@
 //! R6: the story of a notification, its attempts, and what it holds.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
-use explain::words::length;
+use explain::reseller::{Step, Story};
 use http::header;
 use http_api::{Id, Params, Problem, ProblemKind};
 use pages::{Page, done};
@@ -47,6 +46,7 @@ struct Notification {
     frame: Frame,
     document: NotificationDocument,
     subscription: SubscriptionDocument,
+    story: Story,
     /// The attempt that is shown.
     at: Option<usize>,
     /// When the secrets were made that signed it.
@@ -64,13 +64,14 @@ async fn page(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     frame: Frame,
-    id: Id,
+    Id(id): Id,
     Params(params): Params<AttemptParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let state = || State(Arc::clone(&app));
-    let document = notifications::find(state(), reseller.clone(), id).await?.0;
+    let document = notifications::find(state(), reseller.clone(), Id(id)).await?.0;
     let of = || Id(document.subscription_id);
-    let (subscription, secrets) = tokio::try_join!(
+    let (story, subscription, secrets) = tokio::try_join!(
+        notifications::story(state(), reseller.clone(), Id(id)),
         subscriptions::find(state(), reseller.clone(), of()),
         secrets::list(state(), reseller.clone(), of()),
     )?;
@@ -85,6 +86,7 @@ async fn page(
         signed_with: signed.map(|secret| secret.created_at).collect(),
         frame,
         subscription: subscription.1.0,
+        story: story.0,
         at,
         document,
     }))
@@ -132,37 +134,19 @@ impl Notification {
         }
     }
 
-    /// Where it stands.
-    fn headline(&self) -> String {
-        let n = &self.document.row;
-        if let Some(end) = &n.end {
-            return end.clone();
+    fn tone_of(&self, step: &Step) -> &'static str {
+        match step.sentence.code {
+            "attempt-delivered" => "ok",
+            "attempt-failed" => "bad",
+            "attempt-lost" => "warn",
+            code if code.starts_with("cancelled") || code.starts_with("held") => "hold",
+            _ => "wait",
         }
-        if n.status == NotificationStatus::Sent {
-            let took = n.finished_at.map_or_else(String::new, |at| {
-                let took = (at - n.accepted_at).to_std().unwrap_or(Duration::ZERO);
-                format!(", {} after the event", length(took))
-            });
-            return match n.attempts {
-                1 => format!("Delivered at the first attempt{took}."),
-                attempts => format!("Delivered at attempt {attempts}{took}."),
-            };
-        }
-        match (n.paused_by, n.reason.as_deref()) {
-            (Some("OPERATOR"), _) => {
-                "It waits: the operators of the platform have paused the subscription.".to_owned()
-            }
-            (Some(_), _) => "It waits: you have paused the subscription.".to_owned(),
-            (None, Some(reason)) if reason.starts_with("delivery/") => {
-                format!(
-                    "Attempt {} failed: {}. It is tried again.",
-                    n.attempts,
-                    words::reason(reason)
-                )
-            }
-            (None, Some(reason)) => format!("It waits: {}.", words::reason(reason)),
-            (None, None) => "It is about to be sent.".to_owned(),
-        }
+    }
+
+    /// The attempt that a step tells of.
+    fn attempt_of(&self, step: &Step) -> Option<u64> {
+        step.sentence.params.get("attempt")?.as_u64()
     }
 
     fn shown(&self) -> Option<&AttemptDocument> {
@@ -171,26 +155,6 @@ impl Notification {
 
     fn is_shown(&self, attempt: &AttemptDocument) -> bool {
         self.shown().is_some_and(|shown| shown.number == attempt.number)
-    }
-
-    /// What came of an attempt.
-    fn outcome(&self, attempt: &AttemptDocument) -> String {
-        let took = attempt.millis.map_or_else(String::new, |millis| {
-            format!(" after {}", words::millis(millis.max(0) as f64))
-        });
-        match (&attempt.response, &attempt.error) {
-            (Some(answer), _) => format!("answered {}{took}", answer.status),
-            (None, Some(error)) => format!("{error}{took}"),
-            (None, None) => "under way".to_owned(),
-        }
-    }
-
-    fn tone_of(&self, attempt: &AttemptDocument) -> &'static str {
-        match attempt.status.as_str() {
-            "OK" => "ok",
-            "ERROR" => "bad",
-            _ => "wait",
-        }
     }
 
     /// The attempt that is shown, beside the one before it.

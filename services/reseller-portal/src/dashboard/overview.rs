@@ -16,7 +16,7 @@ use super::frame::Frame;
 use super::{Route, words};
 use crate::app::App;
 use crate::notifications::WaitsFor;
-use crate::overview::{self, OverviewRowDocument};
+use crate::overview::{self, NeedDocument, OverviewRowDocument};
 use crate::request::Reseller;
 use crate::subscriptions::SubscriptionDocument;
 
@@ -33,16 +33,14 @@ struct Row {
     seen: OverviewRowDocument,
     /// Up to how many are counted as waiting.
     counted_up_to: u64,
-    /// Until when a secret signs that was replaced, if that is soon.
-    old_secret_until: Option<DateTime<Utc>>,
 }
 
-/// Something that needs the reseller.
+/// Something that needs the reseller, and the page on which it is dealt with.
 struct Finding {
     tone: &'static str,
-    text: String,
-    meaning: String,
-    address: String,
+    host: String,
+    need: NeedDocument,
+    part: &'static str,
     act: &'static str,
 }
 
@@ -66,11 +64,6 @@ async fn page(
     let all = found.len();
     let overview = overview::first(&app, &reseller, SHOWN).await?;
     let (counted_up_to, needs) = (u64::from(overview.counted_up_to), overview.needs_you);
-    let ends = |id| {
-        let mut ends = needs.iter();
-        let end = ends.find(|need| need.subscription_id == id && need.sentence.code == "secret-ends")?;
-        end.sentence.params.get("at")?.as_str()?.parse().ok()
-    };
     let mut seen: HashMap<_, _> = overview
         .subscriptions
         .into_iter()
@@ -85,17 +78,20 @@ async fn page(
         };
         if state.is_empty() || subscription.state.as_str() == state {
             rows.push(Row {
-                old_secret_until: ends(subscription.id),
                 subscription,
                 seen,
                 counted_up_to,
             });
         }
     }
-    let mut findings: Vec<(u8, Finding)> = rows.iter().flat_map(|row| row.findings(&app, &frame)).collect();
-    findings.sort_by_key(|(rank, _)| *rank);
+    let finding = |need: NeedDocument| {
+        let row = rows
+            .iter()
+            .find(|row| row.subscription.id == need.subscription_id)?;
+        Some(Finding::of(need, words::place(&row.subscription.url)))
+    };
     Ok(Page(Overview {
-        findings: findings.into_iter().map(|(_, finding)| finding).collect(),
+        findings: needs.into_iter().filter_map(finding).collect(),
         frame,
         rows,
         all,
@@ -186,96 +182,33 @@ impl Row {
             state => state.as_str(),
         }
     }
+}
 
-    /// With how bad it is, the worst first.
-    fn findings(&self, app: &App, frame: &Frame) -> Vec<(u8, Finding)> {
-        let (s, host) = (&self.subscription, words::place(&self.subscription.url));
-        let place = |part: &str| format!("/app/s/{}/{part}", s.id);
-        let mut found = Vec::new();
-        let mut add = |rank, tone, text, meaning, address, act| {
-            let finding = Finding {
-                tone,
-                text,
-                meaning,
-                address,
-                act,
-            };
-            found.push((rank, finding));
+impl Finding {
+    fn of(need: NeedDocument, host: String) -> Self {
+        let (tone, part, act) = match need.sentence.code {
+            "degraded" | "failing" => (
+                "warn",
+                "deliveries?status=RETRY,FAILED,GIVEN_UP",
+                "See what failed",
+            ),
+            "unverified" | "challenge-failed" => ("hold", "verify", "Verify it"),
+            "held" => ("hold", "settings", "Settings"),
+            "secret-ends" => ("wait", "secrets", "Secrets"),
+            "quota-used" | "quota-used-up" => ("wait", "deliveries?status=SCHEDULED", "See what waits"),
+            // It is deactivated, for one of several reasons.
+            _ => ("bad", "settings", "Settings"),
         };
-        match s.state {
-            SubscriptionState::Deactivated => add(
-                0,
-                "bad",
-                format!("{host} is deactivated: {}.", self.why()),
-                "Nothing is sent to it. Activate it once the endpoint works; a replay sends what it missed."
-                    .to_owned(),
-                place("settings"),
-                "Settings",
-            ),
-            SubscriptionState::Degraded => {
-                let hours = app.config.reseller.health.deactivated_after.as_secs();
-                let after = frame.length(hours);
-                add(
-                    1,
-                    "warn",
-                    format!("{host} has failed for a while."),
-                    format!("It becomes deactivated when it has failed for {after} on end."),
-                    format!("{}?status=RETRY,FAILED,GIVEN_UP", place("deliveries")),
-                    "See what failed",
-                );
-            }
-            SubscriptionState::PendingVerification => add(
-                2,
-                "hold",
-                format!("{host} is not verified: {}.", self.why()),
-                if self.has_moved() {
-                    "Its new endpoint has to answer a challenge; until then its events wait."
-                } else {
-                    "Its endpoint has to answer a challenge; until then it gets no events. A replay brings them."
-                }
-                .to_owned(),
-                place("verify"),
-                "Verify it",
-            ),
-            SubscriptionState::Active => {}
+        Self {
+            tone,
+            host,
+            need,
+            part,
+            act,
         }
-        if s.held_at.is_some() {
-            add(
-                3,
-                "hold",
-                format!("The operators of the platform have paused {host}."),
-                "Its events wait, and are sent when they let it go on. Resuming it here does not do that."
-                    .to_owned(),
-                place("settings"),
-                "Settings",
-            );
-        }
-        let (used, quota) = (self.seen.quota.used_today, u64::from(self.seen.quota.daily_quota));
-        if used.saturating_mul(5) >= quota.saturating_mul(4) && quota > 0 {
-            add(
-                4,
-                "wait",
-                format!(
-                    "{host} has used {} of {} notifications of today.",
-                    frame.number(used),
-                    frame.number(quota)
-                ),
-                "What is more than the quota waits for tomorrow; nothing is lost.".to_owned(),
-                place("deliveries?status=SCHEDULED"),
-                "See what waits",
-            );
-        }
-        if let Some(until) = self.old_secret_until {
-            let until = until.with_timezone(&frame.preferences.zone);
-            add(
-                5,
-                "wait",
-                format!("A secret of {host} signs until {}.", until.format("%a %-d %b, %H:%M")),
-                "Until then every request carries a signature of the new one too: let your endpoint know that one.".to_owned(),
-                place("settings"),
-                "Settings",
-            );
-        }
-        found
+    }
+
+    fn address(&self) -> String {
+        format!("/app/s/{}/{}", self.need.subscription_id, self.part)
     }
 }

@@ -6,8 +6,6 @@ use askama::Template;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, NaiveDateTime, Utc};
-use chrono_tz::Tz;
 use domain::capability::Capability;
 use domain::subscription::ReplayStatus;
 use http::StatusCode;
@@ -177,19 +175,6 @@ async fn ask(
     form(&app, &reseller, frame, id, typed).await
 }
 
-/// A time as a field for one sends it, which is in the viewer's zone, or as the API takes it.
-fn time(text: &str, zone: Tz) -> Option<DateTime<Utc>> {
-    if let Ok(at) = text.parse() {
-        return Some(at);
-    }
-    let formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M"];
-    let found = formats
-        .iter()
-        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())?;
-    // Where clocks go back, a time is there twice: the earlier one leaves nothing out.
-    Some(found.and_local_timezone(zone).earliest()?.to_utc())
-}
-
 async fn start(
     State(app): State<Arc<App>>,
     resender: Resender,
@@ -207,8 +192,8 @@ async fn start(
         .filter(|name| !name.is_empty());
     let types: Vec<_> = types.map(str::to_owned).collect();
     let payload = ReplayPayload {
-        since: time(&since, zone),
-        until: time(&until, zone),
+        since: words::time(&since, zone),
+        until: words::time(&until, zone),
         event_types: Some(types).filter(|types| !types.is_empty()),
         statuses: Some(statuses.clone()).filter(|statuses| !statuses.is_empty()),
         dry_run: Some(is_count),
@@ -282,24 +267,4 @@ async fn cancel(
 ) -> Result<Response, Problem> {
     replays::cancel(State(app), resender, Ids(id, replay)).await?;
     Ok(done(&place(id), "The replay is cancelled and goes on no more."))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_read_in_the_zone_of_the_viewer() {
-        let riga = chrono_tz::Europe::Riga;
-        let read = |text| time(text, riga).map(|at| at.to_rfc3339());
-        let noon = Some("2026-11-21T10:00:00+00:00".to_owned());
-        assert_eq!(read("2026-11-21T12:00"), noon);
-        assert_eq!(read("2026-11-21 12:00"), noon);
-        assert_eq!(read("2026-11-21T10:00:00Z"), noon);
-        assert_eq!(
-            read("2026-10-25T03:30"),
-            Some("2026-10-25T00:30:00+00:00".to_owned())
-        );
-        assert_eq!(read("yesterday"), None);
-    }
 }

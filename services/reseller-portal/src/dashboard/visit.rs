@@ -1,16 +1,15 @@
-//! Visits: found by their cookie, ended by their person; and what a viewer prefers.
+//! Visits: found by their cookie, ended by their person.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::key::KeyDigest;
+use domain::key::{KeyDigest, format_token};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_api::{Problem, Remembered, Strangers, by};
-use pages::{Fields, PREFERENCES, Preferences, append_cookie, cookie, see_other};
+use pages::{append_cookie, cookie, see_other};
 use store::{Act, EndVisits, PortalVisit};
 
-use super::HOME;
 use crate::app::App;
 
 /// The cookie of a visit in a tab of its own.
@@ -36,9 +35,7 @@ pub(crate) struct Visits {
 
 /// 256 random bits as text, with a prefix by which scanners of secrets find what leaked.
 pub(crate) fn new_token(prefix: &str) -> String {
-    let random = rand::random::<[u8; 32]>();
-    let digits = random.iter().map(|byte| format!("{byte:02x}"));
-    std::iter::once(prefix.to_owned()).chain(digits).collect()
+    format_token(prefix, &rand::random())
 }
 
 /// The digests of the cookies that a browser shows; it may have both, of which one may show a visit that is over.
@@ -130,20 +127,4 @@ pub(super) async fn sign_out(State(app): State<Arc<App>>, headers: HeaderMap) ->
         app.visits.ticking.forget(&digest).await;
     }
     Ok(see_other("/app/expired"))
-}
-
-/// Keeps what a viewer prefers, in a cookie.
-pub(super) async fn prefer(headers: HeaderMap, fields: Fields) -> Response {
-    let mut preferences = Preferences::of(&headers);
-    for name in ["theme", "tz", "density", "live", "keys"] {
-        if let Some(value) = fields.all(name).last() {
-            preferences.set(name, value);
-        }
-    }
-    let back = fields.get("back").filter(|back| super::is_ours(back));
-    let mut response = see_other(back.unwrap_or(HOME));
-    let value = preferences.written();
-    let cookie = format!("{PREFERENCES}={value}; Path=/; Max-Age=31536000; Secure; SameSite=Lax");
-    append_cookie(&mut response, &cookie);
-    response
 }

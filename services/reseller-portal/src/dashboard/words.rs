@@ -1,6 +1,7 @@
 //! Endpoints, states, rates and reasons as resellers read them. Pure.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
 use pages::{Markup, escape};
 use url::Url;
 
@@ -144,7 +145,8 @@ pub(super) fn stacked(bars: &[[u64; 3]], label: &str) -> Markup {
                 let height = (count.saturating_mul(HEIGHT - 4) / most).max(2);
                 y = y.saturating_sub(height);
                 drawn.push_str(&format!(
-                    r#"<rect class="fill-{kind}" x="{x}" y="{y}" width="8" height="{height}"/>"#
+                    r#"<rect {fill} x="{x}" y="{y}" width="8" height="{height}"/>"#,
+                    fill = pages::markup::fill(kind)
                 ));
             }
         }
@@ -163,6 +165,19 @@ pub(super) fn progress(part: f64, tone: &str) -> Markup {
         r#"<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="{label}"><rect class="fill-track" width="100" height="8"/><rect class="fill-{tone}" width="{width:.1}" height="8"/></svg>"#,
         label = percent(part.clamp(0.0, 1.0)),
     ))
+}
+
+/// A time as a field for one sends it, which is in the viewer's zone, or as the API takes it.
+pub(super) fn time(text: &str, zone: Tz) -> Option<DateTime<Utc>> {
+    if let Ok(at) = text.parse() {
+        return Some(at);
+    }
+    let formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M"];
+    let found = formats
+        .iter()
+        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())?;
+    // Where clocks go back, a time is there twice: the earlier one leaves nothing out.
+    Some(found.and_local_timezone(zone).earliest()?.to_utc())
 }
 
 /// A size.
@@ -204,5 +219,20 @@ mod tests {
         assert_eq!(reason("delivery/http/503/json"), "the endpoint answered 503");
         assert_eq!(reason("delivery/timeout"), "the endpoint did not answer in time");
         assert_eq!(reason("QUOTA"), "the quota of the day is used up");
+    }
+
+    #[test]
+    fn a_time_is_read_in_the_zone_of_the_viewer() {
+        let riga = chrono_tz::Europe::Riga;
+        let read = |text| time(text, riga).map(|at| at.to_rfc3339());
+        let noon = Some("2026-11-21T10:00:00+00:00".to_owned());
+        assert_eq!(read("2026-11-21T12:00"), noon);
+        assert_eq!(read("2026-11-21 12:00"), noon);
+        assert_eq!(read("2026-11-21T10:00:00Z"), noon);
+        assert_eq!(
+            read("2026-10-25T03:30"),
+            Some("2026-10-25T00:30:00+00:00".to_owned())
+        );
+        assert_eq!(read("yesterday"), None);
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::subscription::PausedBy;
+use domain::notification::ERROR_TYPES;
+use domain::subscription::HeldBack;
 use http_api::paging;
 use http_api::{Params, Problem};
 use serde::{Deserialize, Serialize};
@@ -27,10 +28,6 @@ const TEXT_MAX_BYTES: usize = 256;
 
 const DNS: &str = "DNS";
 const EGRESS: &str = "EGRESS";
-/// The kinds of failure, as they are stored.
-const ERRORS: [&str; 8] = [
-    "HTTP", "TIMEOUT", DNS, "TLS", "CONNECT", "PROTOCOL", EGRESS, "OTHER",
-];
 
 /// Which notifications.
 #[derive(Default, Deserialize, utoipa::IntoParams)]
@@ -99,9 +96,9 @@ pub(crate) struct LastDocument {
 }
 
 impl ListedDocument {
-    pub(crate) fn of(found: ResellerNotification, paused_by: Option<PausedBy>) -> Self {
+    pub(crate) fn of(found: ResellerNotification, held: HeldBack) -> Self {
         Self {
-            row: RowDocument::of(found.row, paused_by),
+            row: RowDocument::of(found.row, held),
             subscription_id: found.subscription,
             last: found.last.map(LastDocument::of),
         }
@@ -168,11 +165,11 @@ pub(crate) async fn list_all(
         }
     };
     let page = http_api::by(reseller.deadline, ("the notifications", "read"), look).await?;
-    let look = app.store.paused_by(&asked.subscriptions);
-    let paused_by = http_api::by(reseller.deadline, ("the subscriptions", "read"), look).await?;
+    let look = app.store.held_back(&asked.subscriptions);
+    let held_back = http_api::by(reseller.deadline, ("the subscriptions", "read"), look).await?;
     let shown = page.items.into_iter().map(|found| {
-        let paused_by = paused_by.get(&found.subscription).copied();
-        ListedDocument::of(found, paused_by)
+        let held = held_back.get(&found.subscription).copied();
+        ListedDocument::of(found, held.unwrap_or_default())
     });
     // An address that is not public is told like a name without one, so that the two are looked for together and told apart by what is told.
     let is_told = |shown: &ListedDocument| {
@@ -240,12 +237,12 @@ fn errors(asked: Option<&str>) -> Result<Vec<&'static str>, Problem> {
     let Some(name) = asked else {
         return Ok(Vec::new());
     };
-    match ERRORS.into_iter().find(|known| *known == name) {
+    match ERROR_TYPES.into_iter().find(|known| *known == name) {
         Some(DNS | EGRESS) => Ok(vec![DNS, EGRESS]),
         Some(kind) => Ok(vec![kind]),
         None => Err(Problem::query(
             "error",
-            format!("must be one of {}", ERRORS.join(", ")),
+            format!("must be one of {}", ERROR_TYPES.join(", ")),
         )),
     }
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use domain::notification::{FailureKind, NotificationStatus};
 use domain::push::AttemptStatus;
 use domain::reason::NotificationReason;
-use domain::subscription::PausedBy;
+use domain::subscription::{HeldBack, PausedBy};
 use http_client::NO_PUBLIC_ADDRESS;
 use serde::Serialize;
 use store::webhook::{DeliveryAttemptView, NotificationRow, NotificationView};
@@ -145,11 +145,14 @@ pub(crate) enum ErrorTypeName {
 }
 
 impl RowDocument {
-    /// Of a subscription that is `paused_by` this one, if it is paused.
-    pub(super) fn of(row: NotificationRow, paused_by: Option<PausedBy>) -> Self {
-        let paused_by = paused_by.filter(|_| !row.status.is_terminal() && !row.claimed);
+    /// Of a subscription of which this holds notifications back.
+    pub(super) fn of(row: NotificationRow, held: HeldBack) -> Self {
+        let paused_by = held
+            .paused_by
+            .filter(|_| !row.status.is_terminal() && !row.claimed);
+        let held = HeldBack { paused_by, ..held };
         let end = end::said_of(row.status, row.reason.as_ref(), row.attempts);
-        let reason = NotificationReason::told(row.reason, row.status, paused_by.is_some());
+        let reason = NotificationReason::told(row.reason, row.status, held);
         Self {
             id: row.id.uuid(),
             event_id: row.event_id,
@@ -175,14 +178,14 @@ impl NotificationDocument {
     }
 
     /// As [`RowDocument::of`].
-    pub(super) fn of(view: NotificationView, paused_by: Option<PausedBy>) -> Self {
+    pub(super) fn of(view: NotificationView, held: HeldBack) -> Self {
         let key = signing::idempotency_key(view.body.as_bytes());
         let attempt = |attempt| AttemptDocument::of(attempt, &view.row.event_id, &key);
         Self {
             history: view.history.into_iter().map(attempt).collect(),
             subscription_id: view.subscription,
             body: view.body,
-            row: RowDocument::of(view.row, paused_by),
+            row: RowDocument::of(view.row, held),
         }
     }
 }

@@ -66,17 +66,17 @@ pub(crate) async fn list(
         check_alone(&params)?;
         let found = of_event(&app, &reseller, (id, event));
         let row = http_api::by(reseller.deadline, ("the notifications", "read"), found).await?;
-        let paused_by = app.paused_by(&reseller, id).await?;
-        let items = row.into_iter().map(|row| RowDocument::of(row, paused_by));
+        let held = app.held_back(&reseller, id).await?;
+        let items = row.into_iter().map(|row| RowDocument::of(row, held));
         return Ok(Json(List::new(items.collect(), None)));
     }
     let list = app.store.list_notifications(&filter);
     let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
-    let paused_by = app.paused_by(&reseller, id).await?;
+    let held = app.held_back(&reseller, id).await?;
     let items = page
         .items
         .into_iter()
-        .map(|row| RowDocument::of(row, paused_by))
+        .map(|row| RowDocument::of(row, held))
         .collect();
     Ok(Json(List::new(items, page.next.map(paging::write_id))))
 }
@@ -225,11 +225,11 @@ pub(crate) async fn scheduled(
     app.subscription(&reseller, id).await?;
     let list = app.store.list_scheduled(id, &filter, after, limit);
     let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
-    let paused_by = app.paused_by(&reseller, id).await?;
+    let held = app.held_back(&reseller, id).await?;
     let items = page
         .items
         .into_iter()
-        .map(|row| RowDocument::of(row, paused_by))
+        .map(|row| RowDocument::of(row, held))
         .collect();
     Ok(Json(List::new(items, page.next.map(paging::write_at))))
 }
@@ -244,9 +244,6 @@ pub(crate) async fn retries(
     app.subscription(reseller, id).await?;
     let list = app.store.list_retries(id, limit);
     let rows = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
-    let paused_by = app.paused_by(reseller, id).await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| RowDocument::of(row, paused_by))
-        .collect())
+    let held = app.held_back(reseller, id).await?;
+    Ok(rows.into_iter().map(|row| RowDocument::of(row, held)).collect())
 }

@@ -121,8 +121,8 @@ async fn look_up(
     let find = app.store.find_notification(&reseller.id, id);
     let found = http_api::by(reseller.deadline, ("the notification", "read"), find).await?;
     let found = found.ok_or_else(problems::no_notification)?;
-    let paused_by = app.paused_by(reseller, found.subscription).await?;
-    let document = NotificationDocument::of(found, paused_by);
+    let held = app.held_back(reseller, found.subscription).await?;
+    let document = NotificationDocument::of(found, held);
     Ok(if reseller.may(Capability::Bodies) {
         document
     } else {

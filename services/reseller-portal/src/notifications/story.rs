@@ -41,7 +41,7 @@ pub(crate) async fn story(
     let teller = Teller {
         now: app.now(),
         rules: &Rules::from(&*app.config),
-        paused_by: app.paused_by(&reseller, history.subscription.id).await?,
+        paused_by: app.held_back(&reseller, history.subscription.id).await?.paused_by,
         own_names: &own_names,
     };
     Ok(Json(explain::reseller::notification(&history, &teller)))

@@ -123,7 +123,7 @@ pub(crate) async fn sums(
     let most = most.min(LINE_COUNTED_MAX);
     let read = app.store.waiting_sums(id, most);
     let sums = http_api::by(reseller.deadline, ("what waits", "read"), read).await?;
-    let paused_by = app.paused_by(reseller, id).await?;
+    let paused_by = app.held_back(reseller, id).await?.paused_by;
     let mut waiting: Vec<SumDocument> = Vec::new();
     for sum in sums {
         let reason = WaitsFor::of(sum.status, sum.reason.as_ref(), paused_by.is_some(), is_verified);

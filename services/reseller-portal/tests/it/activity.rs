@@ -1,11 +1,14 @@
 //! Who did what, which states there were, which mails went out, and what the installation allows.
 
 use chrono::{Days, TimeDelta};
+use domain::key::KeyDigest;
 use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
+use store::NewPortalLink;
 use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
 
-use crate::app::entered;
+use crate::app::{Browser, entered};
 use crate::portal::{Portal, answer, emails, problem};
 
 #[testkit::test]
@@ -276,4 +279,53 @@ async fn a_test_event_can_be_of_any_type_and_variant_of_the_catalogue(portal: Po
             .await;
         assert_eq!(crate::portal::fields(&problem), [field]);
     }
+}
+
+#[testkit::test]
+async fn an_operator_who_looks_is_told_of_and_is_no_person_of_the_reseller(portal: Portal) {
+    let ada = "ada <7f3a@https://id.example>";
+    let now = portal.now();
+    let link = NewPortalLink {
+        id: Uuid::now_v7(),
+        reseller_id: "acme".to_owned(),
+        person_id: "operator".to_owned(),
+        person_name: "the operators of the platform".to_owned(),
+        capabilities: Vec::new(),
+        key: None,
+        operator: Some(ada.to_owned()),
+        expires_at: now + TimeDelta::minutes(5),
+        visit_minutes: 60,
+        landing: "/app".to_owned(),
+        parent_origin: None,
+        return_url: None,
+        theme: None,
+        locale: None,
+        time_zone: None,
+        authenticated_at: None,
+    };
+    let act = store::Act {
+        by: ada,
+        note: Some("ticket 4711"),
+        at: now,
+    };
+    let token = "prl_of_an_operator";
+    let digest = KeyDigest::of(token);
+    portal
+        .store
+        .create_portal_link(&link, &digest, act)
+        .await
+        .unwrap();
+    let browser = Browser::new(&portal);
+    browser.enter(token).await;
+    browser.see("/app").await;
+    let visits = portal.see("/visits").await;
+    assert_eq!(visits["items"][0]["person"]["id"], json!("operator"));
+    assert_eq!(visits["items"][0]["keyId"], json!(null));
+    let told = portal.all("/activity?action=portal-link", 50).await;
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert_eq!(
+        (&told[0]["by"], &told[0]["name"], &told[0]["details"]),
+        (&json!("OPERATOR"), &Value::Null, &Value::Null)
+    );
+    assert_eq!(portal.all("/activity?action=portal-visit", 50).await.len(), 0);
 }

@@ -185,6 +185,48 @@ async fn only_the_page_that_the_link_names_may_frame_a_visit(pool: PgPool) {
 }
 
 #[testkit::test]
+async fn what_a_viewer_prefers_is_kept_in_a_tab_and_in_a_frame(pool: PgPool) {
+    let portal = framed(pool).await;
+    let own = entered(&portal, &[]).await;
+    let in_frame = Browser::new(&portal);
+    let request = json!({"person": {"id": "u"}, "parentOrigin": PANEL});
+    in_frame.enter(token_of(&link(&portal, &request).await)).await;
+    for (browser, kept) in [(&own, "SameSite=Lax"), (&in_frame, "SameSite=None; Partitioned")] {
+        let page = browser.see("/app").await;
+        assert!(page.contains(r#"href="/app/preferences""#), "{page}");
+        let form = browser.see("/app/preferences").await;
+        assert!(
+            form.contains(r#"method="post" action="/app/preferences""#),
+            "{form}"
+        );
+        let fields = [
+            ("theme", "dark"),
+            ("tz", "Asia/Kolkata"),
+            ("back", "/app/activity"),
+        ];
+        let answered = browser.post("/app/preferences", &fields).await;
+        assert_eq!(
+            (answered.status, answered.header("location")),
+            (303, "/app/activity")
+        );
+        let cookie = answered.header("set-cookie");
+        assert!(
+            cookie.starts_with("pr_prefs=") && cookie.ends_with(kept),
+            "{cookie}"
+        );
+        let (to, page) = browser
+            .act("/app/preferences", &[("keys", "off"), ("back", "//evil.example")])
+            .await;
+        assert_eq!(to, "/app");
+        assert!(
+            page.contains(r#"data-theme="dark""#) && page.contains(r#"data-tz="Asia/Kolkata""#),
+            "{page}"
+        );
+    }
+    portal.stop().await;
+}
+
+#[testkit::test]
 async fn cookies_open_no_operation_and_keys_no_page(portal: Portal) {
     let browser = entered(&portal, &crate::app::ALL).await;
     assert_eq!(browser.get("/subscriptions").await.status, 401);

@@ -305,7 +305,9 @@ async fn the_catalogue_is_searched_and_sent_as_a_test(portal: Portal) {
     let one = browser.see("/app/event-types/zone.hostile").await;
     is_safe(&one);
     assert!(one.contains("None does.") && one.contains("court-order"), "{one}");
-    assert_eq!(browser.get("/app/event-types/no.such").await.status, 404);
+    let missing = browser.get("/app/event-types/no.such").await;
+    assert_eq!(missing.status, 404);
+    assert!(missing.html.contains("reference <code>"), "{}", missing.html);
     let test = "/app/event-types/zone.hostile/test";
     let subscription = id.to_string();
     let fields = [

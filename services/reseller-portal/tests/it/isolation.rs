@@ -81,13 +81,13 @@ impl Operation {
 }
 
 /// What the parts of a path are filled with.
-struct Names {
-    subscription: Uuid,
-    secret: Uuid,
-    notification: Uuid,
-    replay: Uuid,
-    quota_request: Uuid,
-    visit: Uuid,
+pub(crate) struct Names {
+    pub(crate) subscription: Uuid,
+    pub(crate) secret: Uuid,
+    pub(crate) notification: Uuid,
+    pub(crate) replay: Uuid,
+    pub(crate) quota_request: Uuid,
+    pub(crate) visit: Uuid,
 }
 
 impl Names {
@@ -111,6 +111,25 @@ impl Names {
             "visits" => self.visit,
             other => panic!("/{other} is new: say here what its id names"),
         };
+        self.parts(path, id)
+    }
+
+    /// The same of a page of the dashboard.
+    pub(crate) fn page(&self, path: &str) -> String {
+        let is_notification = path.starts_with("/app/n/");
+        assert!(
+            is_notification || path.starts_with("/app/s/") || !path.contains("{id}"),
+            "{path} is new: say here what its id names"
+        );
+        let id = if is_notification {
+            self.notification
+        } else {
+            self.subscription
+        };
+        self.parts(path, id)
+    }
+
+    fn parts(&self, path: &str, id: Uuid) -> String {
         let path = path
             .replace("{id}", &id.to_string())
             .replace("{secret}", &self.secret.to_string())
@@ -123,7 +142,7 @@ impl Names {
 }
 
 /// One of everything, for acme.
-async fn furnished(portal: &Portal) -> Names {
+pub(crate) async fn furnished(portal: &Portal) -> Names {
     let subscription = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/subscriptions/{subscription}");
     let secret = portal.done("POST", &format!("{path}/secrets"), 201).await;
@@ -149,7 +168,7 @@ async fn furnished(portal: &Portal) -> Names {
 }
 
 /// Everything that is stored of acme.
-async fn everything(pool: &PgPool) -> Vec<String> {
+pub(crate) async fn everything(pool: &PgPool) -> Vec<String> {
     sqlx::query_scalar(
         "SELECT t::text FROM subscriptions t WHERE reseller_id = 'acme'
          UNION ALL SELECT t::text FROM signing_secrets t

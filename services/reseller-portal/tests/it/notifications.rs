@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationState;
+use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
@@ -51,6 +52,25 @@ async fn the_newest_come_first_in_parts_of_any_size(portal: Portal) {
         (&json!("SENT"), &json!(1))
     );
     assert_eq!(first["eventType"], "domain.created");
+}
+
+#[testkit::test]
+async fn that_the_endpoint_is_not_verified_is_told_until_it_has_answered(portal: Portal) {
+    let row = SubscriptionRow::in_state(SubscriptionState::PendingVerification);
+    let id = row.make(&portal.pool).await;
+    hourly(&portal, id, &[NotificationState::Pending]).await;
+    let run = async |statement: &'static str| {
+        sqlx::query(statement).execute(&portal.pool).await.unwrap();
+    };
+    run("UPDATE notifications SET reason = 'UNVERIFIED'").await;
+    let told = async || {
+        let list = portal.see(&format!("/subscriptions/{id}/notifications")).await;
+        list["items"][0]["reason"].clone()
+    };
+    assert_eq!(told().await, "UNVERIFIED");
+    // The reason stays stored until its turn comes.
+    run("UPDATE subscriptions SET state = 'ACTIVE'").await;
+    assert_eq!(told().await, Value::Null);
 }
 
 #[testkit::test]

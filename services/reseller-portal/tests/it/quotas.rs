@@ -35,13 +35,15 @@ async fn the_use_of_a_day_is_shown_and_goes_over_to_the_next(portal: Portal) {
         .and_time(NaiveTime::MIN)
         .and_utc();
     let expected = json!({
-        "dailyQuota": 10, "usedToday": 0, "remainingToday": 10, "scheduled": 0, "resetsAt": tomorrow, "timeZone": "UTC",
-        "requestsPerSecond": 3, "openRequest": null,
+        "dailyQuota": 10, "usedToday": 0, "remainingToday": 10, "usedUpAt": null, "scheduled": 0, "resetsAt": tomorrow,
+        "timeZone": "UTC", "requestsPerSecond": 3, "openRequest": null,
     });
     assert_eq!(fresh, expected);
     take(&portal, id, 14, 10).await;
     let used = |quota: &Value| (quota["usedToday"].as_u64(), quota["remainingToday"].as_u64());
-    assert_eq!(used(&portal.see(&path).await), (Some(10), Some(0)));
+    let full = portal.see(&path).await;
+    assert_eq!(used(&full), (Some(10), Some(0)));
+    assert_eq!(full["usedUpAt"], json!(portal.now()));
     portal.clock.advance(TimeDelta::days(1));
     assert_eq!(used(&portal.see(&path).await), (Some(4), Some(6)));
     portal.clock.advance(TimeDelta::days(1));

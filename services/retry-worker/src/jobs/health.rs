@@ -1,4 +1,5 @@
-//! Judges endpoints that have failed for days: degraded, then deactivated.
+//! Judges endpoints that have failed for days: degraded, then deactivated. Ends pauses of operators whose time is over, those of lanes as well:
+//! from then on what they held back is tried, and judged.
 
 use std::time::Duration;
 
@@ -20,16 +21,19 @@ impl Job for EvaluateHealth {
             deactivated_after: health.deactivated_after,
             evidence_after: health.evidence_after,
         };
-        let evaluated = context
-            .store
-            .evaluate_health(&policy, context.present().await?)
-            .await?;
+        let now = context.present().await?;
+        let evaluated = context.store.evaluate_health(&policy, now).await?;
         if evaluated.degraded + evaluated.deactivated > 0 {
             tracing::info!(
                 degraded = evaluated.degraded,
                 deactivated = evaluated.deactivated,
                 "evaluated subscriptions whose endpoints keep failing"
             );
+        }
+        // Afterwards: it may wait for claims that are under way.
+        let ended = context.store.end_pauses(now).await?;
+        if ended > 0 {
+            tracing::info!(pauses = ended, "ended pauses whose time was over");
         }
         Ok(())
     }

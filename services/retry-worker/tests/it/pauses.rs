@@ -61,6 +61,21 @@ async fn what_is_due_in_a_paused_push_lane_stays_in_the_database_until_it_goes_o
 }
 
 #[testkit::test]
+async fn a_pause_whose_time_is_over_is_ended_and_what_waited_goes_on(mut it: Installation) {
+    hurry(&mut it.config);
+    let push = Pausable::Lane(Lane::Push);
+    let end = SystemClock.now() + TimeDelta::seconds(2);
+    it.store.pause_until(&push, Some(end), act()).await.unwrap();
+    pause(&it.store, Lane::Reseller).await;
+    PushRow::in_state(PushState::Pending).make(&it.pool).await;
+    let broker = it.broker();
+    let _worker = start(&it.config);
+    queue_holds(&broker, Queue::PushReady, 1).await;
+    assert!(SystemClock.now() >= end);
+    assert!(it.store.lane_is_paused(Lane::Reseller).await.unwrap());
+}
+
+#[testkit::test]
 async fn what_is_due_in_a_paused_reseller_lane_stays_in_the_database_until_it_goes_on(mut it: Installation) {
     hurry(&mut it.config);
     // Without a key no engine takes the messages out of the queues again.

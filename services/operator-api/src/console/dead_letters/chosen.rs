@@ -1,7 +1,7 @@
 //! Which dead letters a page is about: a filter in the words of the API, as it stands in an address, a form or a job.
 
 use axum::extract::FromRequestParts as _;
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, DurationRound as _, SecondsFormat, TimeDelta, Utc};
 use http::Request;
 use http_api::{Params, Problem, ProblemKind};
 use serde::de::DeserializeOwned;
@@ -131,6 +131,14 @@ impl Chosen {
         )
     }
 
+    /// The moment at which it begins, if that is seen from now, for a link that shows others the same. To the minute, so that a live page
+    /// that has not changed is not sent again.
+    pub(in crate::console) fn pinned(&self, now: &DateTime<Utc>) -> Option<String> {
+        let minute = now.duration_trunc(TimeDelta::minutes(1)).unwrap_or(*now);
+        let pinned = self.at(minute);
+        (pinned != *self).then(|| pinned.word("since").to_owned())
+    }
+
     /// The parameters of an operation of the API, with `more`.
     pub(in crate::console) async fn params<T: DeserializeOwned>(
         &self,
@@ -234,6 +242,15 @@ mod tests {
                 .with("since", "")
                 .with("since", "2026-11-22T14:00:00Z")
         );
+    }
+
+    #[test]
+    fn a_link_to_a_time_that_is_seen_from_now_is_to_its_minute() {
+        let now = "2026-11-23T14:00:59Z".parse().expect("a time");
+        let since = |since: &str| chosen(&[("since", since), ("lane", "push")]).pinned(&now);
+        assert_eq!(since("7d").as_deref(), Some("2026-11-16T14:00:00Z"));
+        assert_eq!(since("2026-11-16T14:00:00Z"), None);
+        assert_eq!(Chosen::default().pinned(&now), None);
     }
 
     #[test]

@@ -239,10 +239,9 @@ pub(super) async fn page(
     let shown = shown(&frame)?;
     let chosen = Chosen::asked(&frame, &OWN);
     let params = chosen.params(frame.now, &[("limit", &ASKED.to_string())]).await?;
-    let found = dead_letters::groups(State(Arc::clone(&app)), viewer, params)
-        .await?
-        .0;
-    let hours = hours(&app, viewer, &chosen, frame.now).await?;
+    let groups = dead_letters::groups(State(Arc::clone(&app)), viewer, params);
+    let (found, hours) = tokio::try_join!(groups, hours(&app, viewer, &chosen, frame.now))?;
+    let found = found.0;
     let groups = found.items.len();
     let places = places(&found.items, groups < ASKED);
     let rows = found.items.into_iter().map(|group| {

@@ -15,14 +15,12 @@ use tokio::time::Instant;
 use super::{AGES, Chosen};
 use crate::app::App;
 use crate::console::export::{self, Column, Rows};
-use crate::console::frame::{Frame, Page};
+use crate::console::frame::{Frame, Page, SHOWN};
 use crate::dead_letters;
 use crate::request::Viewer;
 
 /// Words of the address that are this page's own.
 const OWN: [&str; 3] = ["order", "cursor", "limit"];
-/// How many are shown when the address does not say.
-const SHOWN: usize = 50;
 /// How long others are looked for when a part of the list is short.
 const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -33,7 +31,6 @@ struct List {
     chosen: Chosen,
     ages: [(&'static str, &'static str, i64); 4],
     letters: Vec<DeadLetterView>,
-    limit: usize,
     next: Option<String>,
     /// How far the list was looked through, when that was not enough to fill it.
     searched: Option<DateTime<Utc>>,
@@ -144,7 +141,6 @@ pub(super) async fn page(
         chosen,
         ages: AGES,
         letters,
-        limit,
         searched: searched.flatten().map(|(at, _)| at),
         next,
         total: counted.total,

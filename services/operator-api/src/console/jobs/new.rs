@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 use uuid::Uuid;
 
+use super::endpoint_pace::{bears, busiest};
 use super::shown::skipped;
 use crate::console::dead_letters::{Chosen, cause, moment};
 use crate::console::frame::{Frame, Page, done};
@@ -226,6 +227,8 @@ struct NewJob {
     groups: Vec<GroupDocument>,
     /// The filter with moments for times, up to the newest that was counted: what comes later is not meant.
     pinned: Chosen,
+    /// Of a replay to one subscription: how many notifications were delivered to its endpoint in the busiest hour of the last day.
+    busiest: Option<u64>,
     /// The identifier of the job that is begun here.
     job: Uuid,
     errors: Vec<FieldProblem>,
@@ -323,6 +326,11 @@ impl NewJob {
         durations
     }
 
+    /// What the endpoint of the one subscription has borne of late, when the job may send more.
+    fn bears(&self) -> Option<String> {
+        bears(self.busiest?, self.per_second().parse().ok()?)
+    }
+
     /// The attributes of a field: what describes it, and that it is wrong.
     fn described(&self, name: &str) -> Markup {
         let wrong = self.error(name).is_some();
@@ -398,6 +406,10 @@ async fn counted(
     } else {
         Vec::new()
     };
+    let busiest = match draft.action == "replay" && draft.ids.is_empty() {
+        true => busiest(&operator, &draft.chosen, frame.now).await?,
+        false => None,
+    };
     let preview = match before {
         Some(preview) => preview,
         None => preview(operator, draft.body(frame.now)?).await?,
@@ -416,6 +428,7 @@ async fn counted(
         preview,
         groups,
         pinned,
+        busiest,
         job: Uuid::now_v7(),
         errors: Vec::new(),
     })

@@ -7,6 +7,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get};
+use domain::counted::of as counted;
 use http::StatusCode;
 use http_api::{Id, Params, Payload, Problem};
 use uuid::Uuid;
@@ -26,6 +27,32 @@ struct Jobs {
     frame: Frame,
     jobs: Vec<JobDocument>,
     next: Option<String>,
+}
+
+impl Jobs {
+    /// What became of what a job has replayed, as `postrider jobs list` says it.
+    fn became(&self, outcome: &OutcomeDocument) -> String {
+        let total = &outcome.total;
+        let number = |count: u64| self.frame.number(count);
+        let mut said = format!(
+            "{} delivered, {} waiting, {} failed again",
+            number(total.delivered),
+            number(total.waiting),
+            number(total.failed_again)
+        );
+        for (count, what) in [(total.cancelled, "cancelled"), (total.gone, "not kept any more")] {
+            if count > 0 {
+                said.push_str(&format!(", {} {what}", number(count)));
+            }
+        }
+        if !outcome.whole {
+            said.push_str(&format!(
+                "; of a sample of {} dead letters",
+                number(outcome.examined)
+            ));
+        }
+        said
+    }
 }
 
 #[derive(Template)]
@@ -209,6 +236,16 @@ impl Job {
             String::new()
         };
         format!("{counts}{skipped}.")
+    }
+
+    /// Of a cancelled one, how many it has not looked at.
+    fn untouched(&self) -> String {
+        let left = self.job.matching.saturating_sub(self.job.examined);
+        let is = if left == 1 { "is" } else { "are" };
+        format!(
+            "{} {is} left untouched.",
+            counted(left, "dead letter", "dead letters")
+        )
     }
 
     /// Why it is paused, and what comes next.

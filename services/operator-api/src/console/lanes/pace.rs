@@ -2,7 +2,7 @@
 
 use explain::words;
 
-use crate::console::markup::{Markup, escape};
+use crate::console::markup::{Markup, escape, fill};
 use crate::history::{AnswersDocument, PaceDocument, PaceSecondDocument};
 
 const HEIGHT: u64 = 48;
@@ -96,7 +96,8 @@ impl Pace {
                     .clamp(2, HEIGHT);
                 let y = (HEIGHT - foot).saturating_sub(height);
                 bars.push_str(&format!(
-                    r#"<rect class="fill-{tone}" x="{x}" y="{y}" width="3" height="{height}"/>"#
+                    r#"<rect {fill} x="{x}" y="{y}" width="3" height="{height}"/>"#,
+                    fill = fill(tone)
                 ));
             }
         }
@@ -140,7 +141,8 @@ impl Pace {
             let height = (second.sends * HEIGHT).div_ceil(most).min(HEIGHT);
             let y = HEIGHT - height;
             bars.push_str(&format!(
-                r#"<rect class="fill-{tone}" x="{x}" y="{y}" width="3" height="{height}"/>"#
+                r#"<rect {fill} x="{x}" y="{y}" width="3" height="{height}"/>"#,
+                fill = fill(tone)
             ));
         }
         self.drawn(&bars, &self.sentence())

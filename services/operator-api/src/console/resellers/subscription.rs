@@ -20,7 +20,8 @@ use super::{of_late, place_of_subscription};
 use crate::app::App;
 use crate::console::act::{ActForm, Asked, note};
 use crate::console::frame::{Frame, Page, done};
-use crate::console::pauses::{paused, resumed};
+use crate::console::pauses::{asked_end, paused, pausing, resumed};
+use crate::console::retries::subscription_form;
 use crate::console::visit::Fields;
 use crate::notifications::{self, NotificationDocument, NotificationParams};
 use crate::pauses;
@@ -101,7 +102,7 @@ pub(in crate::console) async fn quota(
 }
 
 /// Notifications that wait for the same.
-struct Waits {
+pub(in crate::console) struct Waits {
     why: &'static str,
     count: usize,
     /// Whether there are more than were counted.
@@ -121,6 +122,8 @@ struct Subscription {
     waits: Vec<Waits>,
     notifications: Vec<NotificationDocument>,
     form: ActForm,
+    /// To retry now what waits for a retry, if anything does.
+    retry: Option<ActForm>,
     limits: ActForm,
 }
 
@@ -141,7 +144,7 @@ async fn page(
     });
     let is_paused = pauses.iter().any(|pause| pause.scope == "subscription");
     let quota = quota(&app, viewer, (&it.reseller_id, id)).await?;
-    let waits = waiting(&app, viewer, id).await?;
+    let (waits, retries) = waiting(&app, viewer, id).await?;
     let late = Params(of_late(None, Some(id)));
     let notifications = notifications::list(state(), viewer, late).await?.0.items;
     let form = if is_paused {
@@ -152,6 +155,7 @@ async fn page(
     let limits = limits_form(&frame, id, quota.as_ref(), &app);
     Ok(Page(Subscription {
         limits: limits.in_dialog(),
+        retry: (retries.0 > 0).then(|| subscription_form(retries, id, &frame).in_dialog()),
         verdict: verdict(&it, !pauses.is_empty()),
         frame,
         pauses,
@@ -164,8 +168,13 @@ async fn page(
     }))
 }
 
-/// What waits for a subscription, and for what.
-async fn waiting(app: &Arc<App>, viewer: Viewer, id: Uuid) -> Result<Vec<Waits>, Problem> {
+/// What waits for a subscription, and for what; and how much of it waits for a retry, and whether there is more.
+pub(in crate::console) async fn waiting(
+    app: &Arc<App>,
+    viewer: Viewer,
+    id: Uuid,
+) -> Result<(Vec<Waits>, (usize, bool)), Problem> {
+    let mut retries = (0, false);
     let mut all: BTreeMap<&'static str, (usize, bool)> = BTreeMap::new();
     for status in WAITING {
         let params = NotificationParams {
@@ -177,6 +186,9 @@ async fn waiting(app: &Arc<App>, viewer: Viewer, id: Uuid) -> Result<Vec<Waits>,
             .await?
             .0;
         let more = part.next.is_some();
+        if status == "RETRY" {
+            retries = (part.items.len(), more);
+        }
         for it in part.items {
             let why = if it.paused {
                 "for the end of a pause"
@@ -191,7 +203,7 @@ async fn waiting(app: &Arc<App>, viewer: Viewer, id: Uuid) -> Result<Vec<Waits>,
     let waits = all
         .into_iter()
         .map(|(why, (count, more))| Waits { why, count, more });
-    Ok(waits.collect())
+    Ok((waits.collect(), retries))
 }
 
 /// The state of a subscription and why it has it, in a sentence, after the tone of that.
@@ -272,6 +284,7 @@ fn pause_form(frame: &Frame, it: &SubscriptionDocument) -> ActForm {
         button: "Pause",
         is_dangerous: true,
         needs_note: true,
+        fields: vec![asked_end()],
         ..ActForm::new(frame, format!("{place}/pause"), place)
     }
 }
@@ -316,7 +329,8 @@ async fn pause(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let viewer = operator.viewer();
-    match pauses::pause_subscription(operator, Id(id), note(&fields)).await {
+    let asked = pausing(&fields, app.now());
+    match pauses::pause_subscription(operator, Id(id), asked).await {
         Ok(Json(change)) => Ok(done(
             &place_of_subscription(id),
             &paused("The subscription", &change),

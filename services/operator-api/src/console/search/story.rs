@@ -23,6 +23,7 @@ use crate::console::act::ActForm;
 use crate::console::dead_letters;
 use crate::console::frame::{Frame, Page, see_other, segment};
 use crate::console::markup::{Markup, escape, visible};
+use crate::console::retries::one_form;
 use crate::console::waiting::cancel_form;
 use crate::explain::{Subject, tell};
 use crate::request::Viewer;
@@ -332,8 +333,10 @@ fn forms(subject: &Subject, story: &Explanation, frame: &Frame) -> Vec<ActForm> 
     // Both lanes have the same statuses.
     let ended = story.state.parse().is_ok_and(NotificationStatus::is_terminal);
     if !ended {
-        let form = (!claimed).then(|| cancel_form((kind, story.id), said(kind), back, true, frame));
-        return form.into_iter().collect();
+        let waits = story.state == NotificationStatus::Retry.as_str();
+        let retry = waits.then(|| one_form((kind, story.id), said(kind), frame).in_dialog());
+        let cancel = (!claimed).then(|| cancel_form((kind, story.id), said(kind), back, true, frame));
+        return retry.into_iter().chain(cancel).collect();
     }
     let open = letters
         .iter()

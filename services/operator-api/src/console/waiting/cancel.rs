@@ -28,6 +28,28 @@ pub(super) fn routes() -> Router<Arc<App>> {
         )
 }
 
+/// Where the acts on one push or notification are.
+pub(in crate::console) fn place_of(kind: &str, id: Uuid) -> String {
+    let plural = if kind == "push" { "pushes" } else { "notifications" };
+    format!("/console/{plural}/{id}")
+}
+
+/// What the form of an act says of the push or notification that it is about.
+pub(in crate::console) async fn subject_of(
+    app: &App,
+    viewer: Viewer,
+    (kind, id): (&str, Uuid),
+) -> Result<String, Problem> {
+    let (_, story) = tell(app, viewer.deadline, &id.to_string(), None).await?;
+    if story.kind != kind {
+        return Err(Problem::new(
+            ProblemKind::NOT_FOUND,
+            format!("no {kind} has this identifier"),
+        ));
+    }
+    Ok(format!("One {kind}: {id}, {}. {}", story.state, story.headline))
+}
+
 /// The form to cancel one push or notification.
 pub(in crate::console) fn cancel_form(
     (kind, id): (&'static str, Uuid),
@@ -44,7 +66,6 @@ pub(in crate::console) fn cancel_form(
     let effect = format!(
         "It ends as given up, and {again}: this cannot be undone. Its dead letter is discarded from the beginning, with your note."
     );
-    let plural = if kind == "push" { "pushes" } else { "notifications" };
     ActForm {
         id: format!("cancel-{id}"),
         title: format!("Cancel the {kind}"),
@@ -57,7 +78,7 @@ pub(in crate::console) fn cancel_form(
         is_dangerous: true,
         needs_note: true,
         in_dialog,
-        ..ActForm::new(frame, format!("/console/{plural}/{id}/cancel"), back)
+        ..ActForm::new(frame, format!("{}/cancel", place_of(kind, id)), back)
     }
 }
 
@@ -99,14 +120,7 @@ async fn ask(
     (kind, id): (&'static str, Uuid),
     opened: &Opened,
 ) -> Result<Response, Problem> {
-    let (_, story) = tell(app, viewer.deadline, &id.to_string(), None).await?;
-    if story.kind != kind {
-        return Err(Problem::new(
-            ProblemKind::NOT_FOUND,
-            format!("no {kind} has this identifier"),
-        ));
-    }
-    let subject = format!("One {kind}: {id}, {}. {}", story.state, story.headline);
+    let subject = subject_of(app, viewer, (kind, id)).await?;
     let form = cancel_form(
         (kind, id),
         subject,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::Severity;
 use super::scene::{
-    MINUTE, depth, has_done, hears, hold, job, now, one, pause, process, sends, tables, trouble,
+    MINUTE, depth, ending_key, has_done, hears, hold, job, now, one, pause, process, sends, tables, trouble,
     webpush_month,
 };
 use crate::status::facts::{Database, Facts};
@@ -418,6 +418,16 @@ pub(super) const CASES: &[Case] = &[
     (
         "paused",
         Severity::Notice,
+        |f| {
+            let mut short = pause("lane", "push");
+            short.until = Some(now() + TimeDelta::hours(1));
+            tables(f).pauses = vec![short];
+        },
+        "since 2026-11-21 10:00:00 UTC (2 h ago) until 2026-11-21 13:00:00 UTC (in 1 h): incident 17",
+    ),
+    (
+        "paused",
+        Severity::Notice,
         |f| tables(f).pauses = (0..12).map(|_| pause("reseller", "acme")).collect(),
         "reseller acme",
     ),
@@ -502,6 +512,18 @@ pub(super) const CASES: &[Case] = &[
             };
         },
         "2 visits to the console began in the last 24 hours with a key",
+    ),
+    (
+        "key-ends",
+        Severity::Notice,
+        |f| tables(f).ending_keys = vec![ending_key(TimeDelta::days(3)), ending_key(TimeDelta::days(5))],
+        ", and 1 more key within a week.",
+    ),
+    (
+        "key-ends",
+        Severity::Warning,
+        |f| tables(f).ending_keys = vec![ending_key(TimeDelta::hours(2))],
+        "The key shop ends at",
     ),
     (
         "mails-failed",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use domain::dead_letter_job::{JobPause, JobStatus};
 use domain::subscription::SubscriptionState;
 use store::PauseView;
@@ -13,6 +14,8 @@ use explain::words::{endpoint, length, number, of, when};
 
 /// Open dead letters of the last ten minutes that are no longer a few.
 const MANY_DEAD_LETTERS: u64 = 20;
+/// How long before its end a key in use is more than worth knowing.
+const KEY_ENDS_SOON: TimeDelta = TimeDelta::hours(24);
 /// Most pauses that are told one by one.
 const PAUSES_TOLD: usize = 10;
 /// How long mails may wait without a mail server before it is worth a word.
@@ -24,6 +27,7 @@ pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(months(known));
     findings.extend(egress(known));
     findings.extend(break_glass(known));
+    findings.extend(ending_keys(known));
     findings.extend(pauses(known));
     findings.extend(dead_letters("push", &known.tables.push.deaths));
     findings.extend(dead_letters("reseller", &known.tables.reseller.deaths));
@@ -80,22 +84,55 @@ fn break_glass(known: &Known<'_>) -> Option<Finding> {
     Some(finding.with("postrider audit --action visit.break-glass"))
 }
 
+fn ending_keys(known: &Known<'_>) -> Option<Finding> {
+    let keys = &known.tables.ending_keys;
+    let next = keys.first()?;
+    let at = next.expires_at?;
+    let severity = if at - known.facts.now < KEY_ENDS_SOON {
+        Severity::Warning
+    } else {
+        Severity::Notice
+    };
+    let more = match keys.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {} within a week", of(more as u64, "more key", "more keys")),
+    };
+    let text = format!(
+        "The key {} ends at {}{more}.",
+        next.name,
+        when(at, known.facts.now)
+    );
+    let finding = Finding::new(
+        ("key-ends", severity, "a-key-is-about-to-end"),
+        text,
+        "It was used within the last week. From its end on its requests are answered 401.",
+    );
+    Some(finding.with(format!("postrider keys rotate {}", next.id)))
+}
+
 fn pauses(known: &Known<'_>) -> Vec<Finding> {
     let pauses = &known.tables.pauses;
     let told = pauses.iter().take(PAUSES_TOLD).map(|pause| {
+        let at = |at| when(at, known.facts.now);
+        let until = pause
+            .until
+            .map_or(String::new(), |until| format!(" until {}", at(until)));
         let text = format!(
-            "The {} {} is paused by {} since {}: {}",
+            "The {} {} is paused by {} since {}{until}: {}",
             pause.scope,
             pause.key,
             pause.paused_by,
-            when(pause.paused_at, known.facts.now),
+            at(pause.paused_at),
             pause.note
         );
         let waits = known.tables.waiting_for(pause).map_or(String::new(), |waiting| {
             format!(" {} now.", waits(pause, waiting))
         });
-        let meaning =
-            format!("Nothing of it is sent until it is resumed. What comes is stored and waits.{waits}");
+        let end = match pause.until {
+            None => "until it is resumed",
+            Some(_) => "until then, unless it is resumed before",
+        };
+        let meaning = format!("Nothing of it is sent {end}. What comes is stored and waits.{waits}");
         Finding::new(("paused", Severity::Notice, page_of(&pause.scope)), text, meaning)
             .with(format!("postrider resume {} {}", pause.scope, pause.key))
     });
@@ -327,7 +364,11 @@ fn jobs(known: &Known<'_>) -> Vec<Finding> {
                 text,
                 meaning,
             );
-            return Some(finding.with(format!("postrider jobs resume {}", job.id)));
+            return Some(
+                finding
+                    .of_job(job.id)
+                    .with(format!("postrider jobs resume {}", job.id)),
+            );
         }
         if job.idle < JOB_IDLE {
             return None;
@@ -343,7 +384,11 @@ fn jobs(known: &Known<'_>) -> Vec<Finding> {
             text,
             meaning,
         );
-        Some(finding.with(format!("postrider jobs show {}", job.id)))
+        Some(
+            finding
+                .of_job(job.id)
+                .with(format!("postrider jobs show {}", job.id)),
+        )
     });
     findings.collect()
 }

@@ -107,6 +107,7 @@ pub(super) fn system(uptime: Duration) -> Facts {
             },
             jobs: Vec::new(),
             broken_glass: BrokenGlass::default(),
+            ending_keys: Vec::new(),
         })),
     }
 }
@@ -156,7 +157,15 @@ pub(super) fn pause(scope: &str, key: &str) -> store::PauseView {
         note: "incident 17".to_owned(),
         paused_by: "ann (1)".to_owned(),
         paused_at: now() - TimeDelta::hours(2),
+        until: None,
         by_reseller: false,
+    }
+}
+
+pub(super) fn ending_key(ends_in: TimeDelta) -> store::ApiKey {
+    store::ApiKey {
+        expires_at: Some(now() + ends_in),
+        ..store::ApiKey::new("shop".to_owned(), vec![domain::key::Role::Ingest], None, now())
     }
 }
 

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::cases::CASES;
 use super::scene::{MINUTE, depth, has_done, hears, now, one, pause, running, sends, system, tables};
 use super::*;
+use crate::console::place;
 
 #[test]
 fn every_disorder_has_its_finding() {
@@ -223,6 +224,21 @@ fn every_finding_leads_to_a_section_of_the_runbook() {
                 "{id}: {}",
                 finding.runbook
             );
+        }
+    }
+}
+
+#[test]
+fn every_finding_leads_to_its_page_and_that_of_a_job_to_the_job() {
+    for (id, _, disturb, _) in CASES {
+        let mut facts = running();
+        disturb(&mut facts);
+        for finding in evaluate(&facts) {
+            let found = place(&finding);
+            let (path, _) = found.unwrap_or_else(|| panic!("{id}: {} has no page", finding.id));
+            if finding.id.starts_with("job-") {
+                assert_eq!(path, format!("/console/jobs/{}", Uuid::from_u128(9)));
+            }
         }
     }
 }

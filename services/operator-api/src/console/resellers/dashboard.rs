@@ -1,0 +1,75 @@
+//! Opening the dashboard of a reseller, to see what the reseller sees.
+//!
+//! The link is on the page that answers the form and nowhere else: no redirect could carry it without it being logged, and it works once.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::Path;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use http::header;
+use http_api::Problem;
+
+use super::place_of_reseller;
+use crate::console::act::{ActForm, note};
+use crate::console::frame::{Frame, Page};
+use crate::console::visit::Fields;
+use crate::portal_links::{self, LINK_MINUTES, VISIT_MINUTES};
+use crate::request::{Operator, Viewer};
+
+/// The page with a link that was made.
+#[derive(Template)]
+#[template(path = "portal_link.html")]
+struct Made {
+    frame: Frame,
+    name: String,
+    place: String,
+    url: String,
+    expires_at: DateTime<Utc>,
+    visit_minutes: u32,
+}
+
+/// The form that makes a link.
+pub(super) fn form(frame: &Frame, reseller: &str) -> ActForm {
+    let place = place_of_reseller(reseller);
+    ActForm {
+        id: "dashboard".to_owned(),
+        title: format!("See what {reseller} sees"),
+        said: vec![
+            format!(
+                "A link to the dashboard of {reseller} is made, and shown once, on the page that follows. It works once, within {LINK_MINUTES} minutes; the visit \
+                 lasts {VISIT_MINUTES} minutes."
+            ),
+            "The visit may look and change nothing; bodies of notifications and secrets stay closed to it. The reseller finds in its activity that the operators made a link."
+                .to_owned(),
+        ],
+        button: "See its dashboard",
+        needs_note: true,
+        ..ActForm::new(frame, format!("{place}/dashboard"), place)
+    }
+}
+
+pub(super) async fn ask(_: Viewer, frame: Frame, Path(name): Path<String>) -> impl IntoResponse {
+    form(&frame, &name).page(frame)
+}
+
+pub(super) async fn make(
+    operator: Operator,
+    frame: Frame,
+    Path(name): Path<String>,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let made = match portal_links::create(operator, Path(name.clone()), note(&fields)).await {
+        Ok((_, _, Json(made))) => made,
+        Err(problem) => return form(&frame, &name).again(frame, &fields, problem),
+    };
+    let page = Page(Made {
+        frame,
+        place: place_of_reseller(&name),
+        name,
+        url: made.url,
+        expires_at: made.expires_at,
+        visit_minutes: made.visit_minutes,
+    });
+    Ok(([(header::CACHE_CONTROL, "no-store")], page).into_response())
+}

@@ -1,0 +1,177 @@
+//! The pages tell what the API tells: the story of a notification, what needs its reseller, and lists by everything that they can be
+//! filtered by.
+
+use chrono::TimeDelta;
+use domain::notification::NotificationState;
+use domain::subscription::SubscriptionState;
+use serde_json::json;
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+
+use crate::app::{ALL, entered};
+use crate::portal::Portal;
+
+#[testkit::test]
+async fn a_notification_is_told_step_by_step_as_the_api_tells_it(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let made = async |state, due_in| {
+        let row = NotificationRow::in_state(state, id).due_in(due_in);
+        row.make(&portal.pool).await.id.uuid()
+    };
+    let hour = TimeDelta::hours(1);
+    let again = made(NotificationState::GivenUp, hour).await;
+    let cancelled = made(NotificationState::Pending, hour).await;
+    let browser = entered(&portal, &ALL).await;
+    let (_, page) = browser.act(&format!("/app/n/{again}/resend"), &[]).await;
+    assert!(page.contains("You had it sent again."), "{page}");
+    let cancel = format!("/app/n/{cancelled}/cancel");
+    assert_eq!(browser.post(&cancel, &[]).await.status, 303);
+    let rest = [
+        made(NotificationState::Sent, hour).await,
+        made(NotificationState::Retry, hour).await,
+        made(NotificationState::Scheduled, hour).await,
+    ];
+    for notification in [again, cancelled].into_iter().chain(rest) {
+        let story = portal.see(&format!("/notifications/{notification}/story")).await;
+        let page = browser.see(&format!("/app/n/{notification}")).await;
+        let steps = story["story"].as_array().unwrap();
+        assert_eq!(page.matches("</div></li>").count(), steps.len(), "{page}");
+        let sentences = steps.iter().chain([&story["headline"], &story["next"]]);
+        for sentence in sentences {
+            // Its times are those of the viewer, and of how far away they are a page says nothing.
+            let text = sentence["text"].as_str().unwrap();
+            let beginning = text.split(" 2").next().unwrap();
+            assert!(page.contains(beginning), "{beginning}: {page}");
+        }
+        assert!(!page.contains(" UTC ("), "{page}");
+    }
+    let page = browser.see(&format!("/app/n/{cancelled}")).await;
+    assert!(
+        page.contains("Cancelled by you.") && page.contains("You cancelled it."),
+        "{page}"
+    );
+    portal
+        .done("POST", &format!("/subscriptions/{id}/pause"), 200)
+        .await;
+    let page = browser.see(&format!("/app/n/{}", rest[1])).await;
+    assert!(
+        page.contains("Is held back: you have paused the subscription.") && page.contains("when you resume"),
+        "{page}"
+    );
+}
+
+#[testkit::test]
+async fn what_needs_you_is_what_the_api_says_does(portal: Portal) {
+    let (unverified, failing) = (
+        SubscriptionRow::in_state(SubscriptionState::PendingVerification)
+            .make(&portal.pool)
+            .await,
+        SubscriptionRow::active().make(&portal.pool).await,
+    );
+    for (change, id) in [
+        (
+            "UPDATE subscriptions SET verification_error = 'the endpoint answered 500', verification_attempts = 2 WHERE id = $1",
+            unverified,
+        ),
+        (
+            "UPDATE subscriptions SET failing_since = now() - interval '1 hour' WHERE id = $1",
+            failing,
+        ),
+    ] {
+        sqlx::query(change).bind(id).execute(&portal.pool).await.unwrap();
+    }
+    let overview = portal.see("/overview").await;
+    let needs = overview["needsYou"].as_array().unwrap();
+    assert_eq!(
+        (needs.len(), &needs[0]["code"], &needs[1]["code"]),
+        (2, &json!("failing"), &json!("challenge-failed")),
+        "{overview:#}"
+    );
+    let browser = entered(&portal, &ALL).await;
+    let page = browser.see("/app").await;
+    assert_eq!(page.matches("<article class=\"finding").count(), 2, "{page}");
+    for part in [
+        "has not answered its challenge 2 times: the endpoint answered 500.".to_owned(),
+        "every attempt has failed since <time".to_owned(),
+        format!("href=\"/app/s/{unverified}/verify\" aria-label=\"Verify it"),
+        format!("/app/s/{failing}/deliveries?status=RETRY"),
+    ] {
+        assert!(page.contains(&part), "{part}: {page}");
+    }
+    let one = browser.see("/app?state=PENDING_VERIFICATION").await;
+    assert_eq!(one.matches("<article class=\"finding").count(), 1, "{one}");
+}
+
+#[testkit::test]
+async fn deliveries_are_filtered_by_everything_that_the_list_of_the_api_is(portal: Portal) {
+    let (one, other) = (
+        SubscriptionRow::active().make(&portal.pool).await,
+        SubscriptionRow::active().make(&portal.pool).await,
+    );
+    let made = async |state, subscription, hours| {
+        let row = NotificationRow::in_state(state, subscription);
+        let row = row.created_at(portal.now() - TimeDelta::hours(hours));
+        row.make(&portal.pool).await
+    };
+    let sent = made(NotificationState::Sent, one, 0).await;
+    let failed = made(NotificationState::Failed, other, 3).await;
+    sqlx::query("UPDATE events SET body = replace(body, 'example.lv', 'other.example') WHERE id = $1")
+        .bind(failed.event)
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    sqlx::query(
+        "UPDATE delivery_attempts SET response_status = NULL, error_type = 'TIMEOUT', error = 'no answer' WHERE notification_id = $1",
+    )
+    .bind(failed.id.uuid())
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let browser = entered(&portal, &["resend"]).await;
+    let between = (portal.now() - TimeDelta::hours(1))
+        .format("%Y-%m-%dT%H:%M")
+        .to_string();
+    let of_one = format!("subscription={one}");
+    let (since, until) = (format!("since={between}"), format!("until={between}"));
+    for (query, is_sent) in [
+        (of_one.as_str(), true),
+        (since.as_str(), true),
+        ("value=example.lv", true),
+        ("hours=1", true),
+        (until.as_str(), false),
+        ("value=other.example", false),
+        ("error=TIMEOUT", false),
+    ] {
+        for list in ["deliveries", "deliveries.csv"] {
+            let page = browser.see(&format!("/app/{list}?{query}")).await;
+            let holds = |id: String| page.contains(&id);
+            assert_eq!(
+                (holds(sent.id.to_string()), holds(failed.id.to_string())),
+                (is_sent, !is_sent),
+                "{list} {query}: {page}"
+            );
+        }
+    }
+    let page = browser
+        .see(&format!("/app/deliveries?{since}&error=TIMEOUT"))
+        .await;
+    assert!(
+        page.contains(&format!("value=\"{between}\"")) && page.contains("value=\"TIMEOUT\" selected"),
+        "{page}"
+    );
+    // Sending all again knows less than the list does: it must not send what the list leaves out.
+    let list = format!("/app/s/{other}/deliveries");
+    let all = "Send all again that match";
+    assert!(browser.see(&format!("{list}?status=FAILED")).await.contains(all));
+    assert!(!browser.see(&format!("{list}?error=TIMEOUT")).await.contains(all));
+    for wrong in ["eror=TIMEOUT", "error=LATE", "since=yesterday", "subscription=x"] {
+        for list in ["/app/deliveries", "/app/deliveries.csv", list.as_str()] {
+            assert_eq!(
+                browser.get(&format!("{list}?{wrong}")).await.status,
+                400,
+                "{list}?{wrong}"
+            );
+        }
+    }
+    assert_eq!(browser.get(&format!("{list}?{of_one}")).await.status, 400);
+}

@@ -43,6 +43,11 @@ impl Age {
 }
 
 impl Age {
+    /// That long after `now`, unless that is too far away to be a time.
+    pub(crate) fn after(self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        now.checked_add_signed(self.0)
+    }
+
     /// As long as it is.
     pub(crate) fn duration(self) -> Duration {
         self.0.to_std().unwrap_or_default()
@@ -113,6 +118,10 @@ mod tests {
         for text in ["0s", "90s", "30m", "2h", "3d"] {
             assert_eq!(text.parse::<Age>().unwrap().to_string(), text);
         }
+        let noon: DateTime<Utc> = "2026-11-21T12:00:00Z".parse().unwrap();
+        let after = |text: &str| text.parse::<Age>().unwrap().after(noon);
+        assert_eq!(after("2h"), Some(noon + TimeDelta::hours(2)));
+        assert_eq!(after("4000000000d"), None);
         for none in ["", "h", "2", "-2h", "2w", "2.5h", "2 h"] {
             assert!(seconds(none).is_err(), "{none:?}");
         }

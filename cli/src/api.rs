@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use reqwest::header::ETAG;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -124,9 +125,21 @@ impl Api {
         request: RequestBuilder,
         path: &str,
     ) -> anyhow::Result<T> {
+        let (document, _) = self.versioned(request, path).await?;
+        Ok(document)
+    }
+
+    /// The same, with the version of the document where the answer names one: its `ETag`.
+    pub(crate) async fn versioned<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        path: &str,
+    ) -> anyhow::Result<(T, Option<String>)> {
         let answer = self.answer(request, path).await?;
-        let text = self.success(answer, path).await?.text().await;
-        let text = text.map_err(reqwest::Error::without_url)?;
+        let answer = self.success(answer, path).await?;
+        let version = answer.headers().get(ETAG);
+        let version = version.and_then(|version| version.to_str().ok().map(str::to_owned));
+        let text = answer.text().await.map_err(reqwest::Error::without_url)?;
         let strange = format!(
             "{}{path} answered with something that no {} says; check {}",
             self.url, self.service.name, self.service.address
@@ -135,7 +148,7 @@ impl Api {
         if !text.trim_start().starts_with('{') {
             bail!(strange);
         }
-        serde_json::from_str(&text).context(strange)
+        Ok((serde_json::from_str(&text).context(strange)?, version))
     }
 
     async fn success(&self, answer: Response, path: &str) -> anyhow::Result<Response> {

@@ -28,7 +28,7 @@ use crate::commands::quotas::QuotasCommand;
 use crate::commands::receive::ReceiveArgs;
 use crate::commands::rescue::RescueArgs;
 use crate::commands::reseller::notifications::{AttemptsArgs, NotificationsCommand, ResendArgs};
-use crate::commands::reseller::overview::{ActivityArgs, OverviewArgs};
+use crate::commands::reseller::overview::{ActivityArgs, LimitsArgs, OverviewArgs};
 use crate::commands::reseller::portal_links::PortalLinksCommand;
 use crate::commands::reseller::quota::QuotaCommand;
 use crate::commands::reseller::replay::{ReplayArgs, ReplaysCommand};
@@ -164,7 +164,7 @@ pub(crate) enum Tool {
     /// Stops a lane, a subscription, or all of a reseller for a while.
     #[command(
         subcommand,
-        after_help = "Examples:\n  postrider pause lane push --note 'Swrve asked us to wait, incident 17'\n  \
+        after_help = "Examples:\n  postrider pause lane push --for 2h --note 'Swrve asked us to wait, incident 17'\n  \
             postrider pause subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --note 'endpoint under repair'\n  \
             postrider pause reseller acme --note 'by their request'"
     )]
@@ -212,6 +212,9 @@ pub(crate) enum Tool {
     Overview(OverviewArgs),
     /// Lists who did what: the reseller's keys and people, and the operators for it.
     Activity(ActivityArgs),
+    /// Shows what the installation allows a reseller: quotas, timeouts, retries, secrets, replays.
+    #[command(alias = "limit")]
+    Limits(LimitsArgs),
     /// Makes, shows and changes a reseller's subscriptions; operators see those of all.
     #[command(subcommand, alias = "subscription")]
     Subscriptions(SubscriptionsCommand),
@@ -230,7 +233,7 @@ pub(crate) enum Tool {
     /// Shows how much a subscription may get, or asks for more.
     #[command(subcommand)]
     Quota(QuotaCommand),
-    /// Makes one-time links that open the dashboard of a reseller.
+    /// Makes one-time links that open the dashboard of a reseller, lists the visits that they began, and ends them.
     #[command(subcommand, alias = "portal-link")]
     PortalLinks(PortalLinksCommand),
     /// Lists, rotates and revokes the signing secrets of a subscription.

@@ -31,6 +31,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "secrets",
             "portal-links",
             "activity",
+            "limits",
             "tail",
         ],
     ),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::{Args, Subcommand};
+use domain::counted;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -139,6 +140,7 @@ pub(crate) struct Job {
     finished_at: Option<DateTime<Utc>>,
     recovers: Option<Uuid>,
     ended_because: Option<String>,
+    cancelled_by: Option<String>,
     limit: Option<u64>,
     order: Option<String>,
     canary: Option<u64>,
@@ -254,6 +256,7 @@ pub(crate) fn show(document: Value, form: Form) -> anyhow::Result<()> {
         ("made", time(job.created_at)),
         ("expected end", job.eta.map(time).unwrap_or_default()),
         ("ended", job.finished_at.map(time).unwrap_or_default()),
+        ("cancelled", cancelled(&job)),
         ("because", job.ended_because.unwrap_or_default()),
         (
             "recovers",
@@ -290,6 +293,26 @@ fn care(job: &Job) -> String {
             .map(|percent| format!("paused when more than {percent} % fail again")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Who has cancelled a job, when, how far it was, and what it has not looked at.
+fn cancelled(job: &Job) -> String {
+    if job.status != "CANCELLED" {
+        return String::new();
+    }
+    let who = match (&job.cancelled_by, &job.ended_because) {
+        (_, Some(_)) => "Postrider",
+        (Some(by), None) => by.as_str(),
+        (None, None) => "an operator",
+    };
+    let at = job.finished_at.map(|at| format!(" at {}", time(at)));
+    format!(
+        "by {who}{}, after {} of {}; {} left untouched",
+        at.unwrap_or_default(),
+        counted::number(job.examined),
+        counted::of(job.matching, "dead letter", "dead letters"),
+        counted::number(job.matching.saturating_sub(job.examined))
+    )
 }
 
 fn paused_because(job: &Job) -> String {
@@ -424,6 +447,23 @@ mod tests {
             "--event-type domain.created --fingerprint 'swrve/*' --since 2026-11-21T12:00:00Z"
         );
         assert_eq!(options(&json!({"state": "OPEN"})), "--all");
+    }
+
+    #[test]
+    fn a_cancelled_job_says_who_stopped_it_when_and_what_is_left() {
+        let mut job = json!({"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "action": "replay", "status": "CANCELLED", "perSecond": 1,
+                             "matching": 15, "examined": 12, "done": 10, "skipped": {"DELIVERED": 2}, "createdBy": "ada",
+                             "createdAt": "2026-11-21T12:00:00Z", "finishedAt": "2026-11-21T12:00:12.5Z", "cancelledBy": "maria"});
+        let said = |job: &Value| cancelled(&serde_json::from_value::<Job>(job.clone()).unwrap());
+        assert_eq!(
+            said(&job),
+            "by maria at 2026-11-21T12:00:12Z, after 12 of 15 dead letters; 3 left untouched"
+        );
+        job["cancelledBy"] = Value::Null;
+        job["endedBecause"] = "FAILING".into();
+        assert!(said(&job).starts_with("by Postrider at"), "{}", said(&job));
+        job["status"] = "COMPLETED".into();
+        assert_eq!(said(&job), "");
     }
 
     #[test]

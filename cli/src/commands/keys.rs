@@ -1,7 +1,7 @@
 //! `postrider keys`: API keys. Only their digests are stored, so a key is shown once.
 
 use anyhow::{Context as _, bail};
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Subcommand};
@@ -194,10 +194,7 @@ fn generate() -> anyhow::Result<String> {
 
 /// So long after `now`.
 fn after(age: Age, now: DateTime<Utc>) -> anyhow::Result<DateTime<Utc>> {
-    let later = TimeDelta::from_std(age.duration()).ok();
-    later
-        .and_then(|age| now.checked_add_signed(age))
-        .context("that is too far in the future")
+    age.after(now).context("that is too far in the future")
 }
 
 async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
@@ -260,6 +257,10 @@ async fn rotate(database: &Database, args: RotateArgs) -> anyhow::Result<()> {
         KeyRotated::Done { into, until } => (into, until),
         KeyRotated::Before(into) => bail!(
             "the key {} was rotated before, into {into}: rotate that one, or revoke it first if its holder has not got it",
+            args.id
+        ),
+        KeyRotated::LastAdministrator => bail!(
+            "no other key of an administrator lasts as long as {}: make another one first, or leave out --expires-in",
             args.id
         ),
         KeyRotated::Unknown => bail!(

@@ -1,9 +1,13 @@
 //! `postrider pause`, `resume` and `pauses`: stopping a lane, a subscription or all of a reseller for a while.
 
+use anyhow::Context as _;
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand, ValueEnum};
+use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::age::Age;
 use crate::operator::Common;
 use crate::output::{Column, Form, JsonArgs};
 use crate::shown::{self, ShownColumn, cell};
@@ -84,8 +88,24 @@ pub(crate) struct Reason {
     /// Why; everybody sees it who asks what is paused.
     #[arg(long)]
     note: String,
+    /// It ends by itself after this time, such as 2h; without it and --until it lasts until it is resumed.
+    #[arg(long = "for", value_name = "AGE", conflicts_with = "until")]
+    length: Option<Age>,
+    /// It ends by itself at this time.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
+    until: Option<DateTime<Utc>>,
     #[command(flatten)]
     common: Common<JsonArgs>,
+}
+
+impl Reason {
+    /// When the pause ends by itself, if it does.
+    fn end(&self, now: DateTime<Utc>) -> anyhow::Result<Option<DateTime<Utc>>> {
+        match self.length {
+            Some(length) => Ok(Some(length.after(now).context("that is too far in the future")?)),
+            None => Ok(self.until),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -109,7 +129,7 @@ pub(crate) struct PausesArgs {
     common: Common,
 }
 
-const COLUMNS: [ShownColumn; 9] = [
+const COLUMNS: [ShownColumn; 10] = [
     (Column::whole("what"), "/scope"),
     (Column::whole("which").name(), "/key"),
     (Column::prose("name").spare(6), "/name"),
@@ -117,6 +137,7 @@ const COLUMNS: [ShownColumn; 9] = [
     (Column::whole("reseller").spare(1), "/resellerId"),
     (Column::whole("whose").spare(5), "/whose"),
     (Column::time("since").spare(3), "/pausedAt"),
+    (Column::time("until").spare(1), "/until"),
     (Column::whole("by").spare(2), "/pausedBy"),
     (Column::prose("note").spare(4), "/note"),
 ];
@@ -128,7 +149,10 @@ pub(crate) async fn pause(command: PauseCommand) -> anyhow::Result<()> {
         PauseCommand::Subscription { id, reason } => (path(&["subscriptions", &id.to_string()]), reason),
         PauseCommand::Reseller { reseller, reason } => (path(&["resellers", &reseller]), reason),
     };
-    let body = json!({"note": reason.note});
+    let mut body = json!({"note": reason.note});
+    if let Some(until) = reason.end(SystemClock.now())? {
+        body["until"] = json!(until);
+    }
     let told = |change: &Value| sentence(change, true);
     reason.common.act(&format!("{path}/pause"), &body, told).await
 }
@@ -173,11 +197,12 @@ fn sentence(change: &Value, pausing: bool) -> String {
     let what = format!("{} {}", cell(change, "/scope"), cell(change, "/key"));
     let obstacles = shown::items(&change["stillPaused"]);
     let mut said = match (pausing, change["changed"] == true) {
-        (true, true) => format!("{what} is paused"),
+        (true, true) => format!("{what} is paused{}", until(change)),
         (true, false) if change["pause"].is_object() => format!(
-            "{what} was paused before, by {} at {}: {}",
+            "{what} was paused before, by {} at {}{}: {}",
             cell(change, "/pause/pausedBy"),
             cell(change, "/pause/pausedAt"),
+            until(change),
             cell(change, "/pause/note")
         ),
         (true, false) => format!("{what} was paused before"),
@@ -190,6 +215,14 @@ fn sentence(change: &Value, pausing: bool) -> String {
         said.push_str(&cell(obstacle, ""));
     }
     said
+}
+
+/// Until when it is paused, where the pause ends by itself.
+fn until(change: &Value) -> String {
+    match cell(change, "/pause/until") {
+        until if until.is_empty() => until,
+        until => format!(" until {until}"),
+    }
 }
 
 #[cfg(test)]
@@ -213,6 +246,17 @@ mod tests {
     fn what_keeps_it_waiting_is_said_when_a_pause_ends() {
         assert_eq!(said(true, &[], true), "subscription 7 is paused");
         assert_eq!(said(true, &[], false), "subscription 7 is resumed");
+        let mut change = json!({"scope": "lane", "key": "push", "changed": true, "stillPaused": [], "pause":
+            {"pausedBy": "ann", "pausedAt": "then", "note": "because", "until": "2026-11-21T14:00:00Z"}});
+        assert_eq!(
+            sentence(&change, true),
+            "lane push is paused until 2026-11-21T14:00:00Z"
+        );
+        change["changed"] = json!(false);
+        assert_eq!(
+            sentence(&change, true),
+            "lane push was paused before, by ann at then until 2026-11-21T14:00:00Z: because"
+        );
         assert_eq!(said(false, &[], false), "subscription 7 was not paused");
         assert_eq!(
             said(true, &["all of reseller acme is paused"], false),

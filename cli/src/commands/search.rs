@@ -6,6 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use domain::clock::{Clock as _, SystemClock};
+use domain::notification::ERROR_TYPES;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -86,6 +87,31 @@ pub(crate) struct NotificationQuery {
     pub(crate) value: Option<String>,
     pub(crate) status: Option<String>,
     pub(crate) event_type: Option<String>,
+    pub(crate) answer: LastAnswer,
+}
+
+/// What the endpoint answered last.
+#[derive(Debug, Default, Args)]
+pub(crate) struct LastAnswer {
+    /// The endpoint answered the last attempt with this status code.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=599))]
+    code: Option<u16>,
+    /// The last attempt failed in this way.
+    #[arg(long, value_parser = PossibleValuesParser::new(ERROR_TYPES), ignore_case = true)]
+    error: Option<String>,
+}
+
+impl LastAnswer {
+    pub(crate) fn is_asked(&self) -> bool {
+        self.code.is_some() || self.error.is_some()
+    }
+
+    pub(crate) fn query(&self) -> Query {
+        query([
+            ("code", self.code.map(|code| code.to_string())),
+            ("error", upper(self.error.as_ref())),
+        ])
+    }
 }
 
 const PUSHES: [ShownColumn; 9] = [
@@ -325,6 +351,7 @@ pub(crate) async fn notifications(
         ("status", upper(asked.status.as_ref())),
         ("eventType", asked.event_type),
     ]);
+    query.extend(asked.answer.query());
     stretch.add_to(&mut query);
     let api = operator.connect()?;
     let document = first_found(&api, "/notifications", query.clone()).await?;
@@ -342,7 +369,7 @@ pub(crate) async fn notifications(
 /// Says which events have the value and became no notification: no list of notifications has those.
 async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::Result<()> {
     // What is asked of notifications alone, no such event has.
-    let is_of_notifications = ["status", "subscription"]
+    let is_of_notifications = ["status", "subscription", "code", "error"]
         .iter()
         .any(|name| query.contains_key(*name));
     if is_of_notifications {

@@ -81,6 +81,23 @@ async fn an_event_that_matched_nothing_is_told_beside_notifications_and_unknown_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn notifications_of_all_resellers_are_found_by_what_their_endpoint_answered() {
+    let echoed = async |request: Request| {
+        Json(json!({"items": [{"id": request.uri().query()}], "next": null, "examined": 1}))
+    };
+    let url = pretended(Router::new().route("/notifications", get(echoed))).await;
+    let listed = run(
+        "notifications list --all --status retry --code 503 --error http --json",
+        &url,
+    );
+    let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+    let asked = listed["items"][0]["id"].as_str().expect("a query");
+    for part in ["status=RETRY", "code=503", "error=HTTP"] {
+        assert!(asked.contains(part), "{asked}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_whole_url_stands_for_its_subscription() {
     let url = pretended(answers("[]")).await;
     let listed = run(&format!("dead-letters list --target {URL} --json"), &url);
@@ -110,4 +127,24 @@ async fn a_whole_url_stands_for_its_subscription() {
     assert!(lane.stdout.contains("/lanes/push/retry-now"), "{lane:?}");
     let none = run("retry-now endpoint https://elsewhere.example/x", &url);
     assert_eq!(none.code, Some(1), "{none:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_operator_opens_the_dashboard_of_a_reseller_and_says_why() {
+    let made = async |request: Request| {
+        let url = format!("https://dashboard.example{}", request.uri().path());
+        Json(json!({"id": EVENT, "url": url, "expiresAt": "2026-11-21T12:05:00Z", "visitMinutes": 60}))
+    };
+    let api = Router::new().route("/resellers/{reseller}/portal-links", post(made));
+    let url = pretended(api).await;
+    let link = run("portal-links create --reseller acme --note ticket-4711", &url);
+    assert_eq!(link.code, Some(0), "{link:?}");
+    assert_eq!(
+        link.stdout.trim(),
+        "https://dashboard.example/resellers/acme/portal-links"
+    );
+    assert!(link.stderr.contains("lasts 60 minutes at most"), "{link:?}");
+    let silent = run("portal-links create --reseller acme", &url);
+    assert_ne!(silent.code, Some(0), "{silent:?}");
+    assert!(silent.stderr.contains("why, with --note"), "{silent:?}");
 }

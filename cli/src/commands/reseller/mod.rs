@@ -9,6 +9,7 @@ pub(crate) mod portal_links;
 pub(crate) mod quota;
 pub(crate) mod replay;
 pub(crate) mod resends;
+pub(crate) mod scheduled;
 pub(crate) mod secrets;
 pub(crate) mod subscriptions;
 pub(crate) mod tail;

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::resends::{self, ResendManyArgs};
+use super::scheduled::{self, ScheduledArgs};
 use super::{Common, OPERATORS, identifier, look, paused_by};
 use crate::age::Age;
 use crate::commands::outcome::{NotCome, Within};
-use crate::commands::search::{self, NotificationQuery, Stretch};
+use crate::commands::search::{self, LastAnswer, NotificationQuery, Stretch};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, FormArgs, JsonArgs};
 use crate::portal::Portal;
@@ -31,9 +32,10 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --event-id order-4711
   postrider notifications list --value example.org
   postrider notifications list --reseller acme --value example.org --newer-than 1d      for operators
-  postrider notifications list --all --status RETRY                                     for operators
+  postrider notifications list --all --status RETRY --code 503                          for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
+  postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED --newer-than 2h --dry-run
   postrider notifications cancel 019aa2f0-5b1c-8025-9519-0863916ea2df")]
 pub(crate) enum NotificationsCommand {
@@ -44,6 +46,8 @@ pub(crate) enum NotificationsCommand {
     Show(OneNotification),
     /// Tells what became of one, in sentences, and what comes next.
     Story(OneNotification<JsonArgs>),
+    /// Adds up what of a subscription waits, by what it waits for and by the day on which its turn comes.
+    Scheduled(ScheduledArgs),
     /// Sends many of a subscription again that have ended, or counts them.
     Resend(Box<ResendManyArgs>),
     /// Cancels one that waits: it is not sent any more, by no retry, resend or replay.
@@ -74,6 +78,8 @@ pub(crate) struct ListArgs {
     /// Of these event types, such as domain.created; operators name one.
     #[arg(long, value_name = "TYPES", aliases = ["event-type", "type"])]
     event_types: Option<String>,
+    #[command(flatten)]
+    answer: LastAnswer,
     #[command(flatten)]
     stretch: Stretch,
     #[command(flatten)]
@@ -157,6 +163,7 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
     match command {
         NotificationsCommand::List(args) => list(*args).await,
         NotificationsCommand::Story(one) => story(&one).await,
+        NotificationsCommand::Scheduled(args) => scheduled::run(args).await,
         NotificationsCommand::Resend(args) => resends::run(*args).await,
         NotificationsCommand::Cancel(one) => cancel(&one).await,
         NotificationsCommand::Show(one) => {
@@ -217,6 +224,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
             value: args.value,
             status: args.status,
             event_type: args.event_types,
+            answer: args.answer,
         };
         return search::notifications(&args.operator, args.common.form(), asked, &args.stretch).await;
     }
@@ -244,21 +252,23 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     ];
     let portal = Portal::connect(&args.common.portal)?;
     let mut query = search::query(query);
-    // The list of one subscription knows no values.
+    query.extend(args.answer.query());
+    // The list of one subscription knows neither values nor answers.
+    let is_searched = by_value || args.answer.is_asked();
     let path = match args.subscription {
-        Some(id) if by_value => {
+        Some(id) if is_searched => {
             query.insert("subscription".to_owned(), id.to_string().into());
             "/notifications".to_owned()
         }
         Some(id) => format!("/subscriptions/{id}/notifications"),
         None => "/notifications".to_owned(),
     };
-    let document: Value = if by_value {
+    let document: Value = if is_searched {
         search::first_found(&portal, &path, query).await?
     } else {
         portal.get(&path, &query).await?
     };
-    if by_value && !document["next"].is_null() {
+    if is_searched && !document["next"].is_null() {
         output::note(format_args!(
             "looked at all since {}",
             cell(&document, "/lookedBackTo")
@@ -272,7 +282,7 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     } else {
         "no notification matches"
     };
-    if args.subscription.is_some() && !by_value {
+    if args.subscription.is_some() && !is_searched {
         return shown::print(&document, args.common.form(), COLUMNS, nothing);
     }
     let to = (Column::whole("subscription").spare(8), "/subscriptionId");
@@ -351,20 +361,19 @@ pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
     } else {
         output::result(format_args!(
             "{id} is sent again after the pause: {}",
-            held_by(&document)
+            held_by(&cell(&document, "/pausedBy"), &cell(&document, "/subscriptionId"))
         ))?;
     }
     Ok(())
 }
 
 /// Whose pause something waits for, in words.
-fn held_by(document: &Value) -> String {
-    let whose = cell(document, "/pausedBy");
-    let who = match whose.as_str() {
+pub(super) fn held_by(whose: &str, subscription: &str) -> String {
+    let who = match whose {
         "RESELLER" => "you have paused its subscription",
         _ => "the operators have paused it",
     };
-    format!("{who}; {}", paused_by(&whose, &cell(document, "/subscriptionId")))
+    format!("{who}; {}", paused_by(whose, subscription))
 }
 
 /// Waits until a notification has ended.
@@ -394,7 +403,11 @@ async fn ended(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
             "FAILED" | "GIVEN_UP" => bail!("{standing}; `postrider attempts {id}` shows what was answered"),
             // Waiting for that would have no end in sight.
             _ if !document["pausedBy"].is_null() => {
-                return Err(NotCome(format!("{id} waits: {}", held_by(&document))).into());
+                return Err(NotCome(format!(
+                    "{id} waits: {}",
+                    held_by(&cell(&document, "/pausedBy"), &cell(&document, "/subscriptionId"))
+                ))
+                .into());
             }
             "RETRY" | "SCHEDULED" if told != standing => {
                 progress.note(format_args!(

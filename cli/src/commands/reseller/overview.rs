@@ -1,4 +1,5 @@
-//! `postrider overview` and `postrider activity`: how it stands with everything, and who did what.
+//! `postrider overview`, `postrider activity` and `postrider limits`: how it stands with everything, who did what, and what the
+//! installation allows.
 
 use chrono::{SecondsFormat, Utc};
 use clap::Args;
@@ -9,7 +10,7 @@ use super::Common;
 use crate::commands::search::Stretch;
 use crate::output::{self, Column, Form};
 use crate::portal::Portal;
-use crate::shown::{self, ShownColumn, cell};
+use crate::shown::{self, Shown, ShownColumn, cell};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -22,13 +23,25 @@ pub(crate) struct OverviewArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   postrider activity --newer-than 1d
-  postrider activity --action subscription")]
+  postrider activity --action subscription
+  postrider activity --mails")]
 pub(crate) struct ActivityArgs {
     /// Of this action, such as subscription.pause; subscription stands for every action on subscriptions.
     #[arg(long)]
     action: Option<String>,
+    /// The mails about your subscriptions instead, of any time: to whom, about what, and whether they were sent.
+    #[arg(long, conflicts_with_all = ["action", "since", "until", "newer_than", "older_than"])]
+    mails: bool,
     #[command(flatten)]
     stretch: Stretch,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  postrider limits")]
+pub(crate) struct LimitsArgs {
     #[command(flatten)]
     common: Common,
 }
@@ -51,6 +64,38 @@ const ACTIVITY: [ShownColumn; 6] = [
     (Column::whole("action"), "/action"),
     (Column::whole("subscription").name(), "/subscriptionId"),
     (Column::whole("notification").spare(3), "/notificationId"),
+];
+
+const MAILS: [ShownColumn; 7] = [
+    (Column::whole("mail").spare(3), "/id"),
+    (Column::whole("about"), "/kind"),
+    (Column::whole("status"), "/status"),
+    (Column::whole("subscription").spare(2), "/subscriptionId"),
+    (Column::whole("to"), "/recipient"),
+    (Column::time("happened"), "/createdAt"),
+    (Column::time("ended").spare(1), "/finishedAt"),
+];
+
+const LIMITS: [Shown; 19] = [
+    ("subscriptions, at most", "/subscriptions"),
+    ("notifications a day", "/dailyQuota"),
+    ("days begin in", "/timeZone"),
+    ("requests a second", "/requestsPerSecond"),
+    ("timeout in ms", "/timeoutMillis"),
+    ("timeout in ms, at most", "/maxTimeoutMillis"),
+    ("retries, plan SHORT", "/retries/SHORT"),
+    ("retries, plan DAY", "/retries/DAY"),
+    ("what waits is given up after days", "/maxAgeDays"),
+    ("sent again after an outage", "/resendAfterOutage"),
+    ("bytes kept of an answer", "/responseBodyBytes"),
+    ("secrets valid at once, at most", "/secrets"),
+    ("a replaced secret signs on, hours", "/overlapHours"),
+    ("secrets can be viewed", "/secretsCanBeViewed"),
+    ("secrets can be brought", "/secretsCanBeChosen"),
+    ("addresses are confirmed", "/addressesAreConfirmed"),
+    ("replays go back, days", "/replayDays"),
+    ("replayed a second, at most", "/replaysPerSecond"),
+    ("lists go back, days", "/notificationDays"),
 ];
 
 /// Shows how it stands with each subscription, after what needs the reseller.
@@ -105,6 +150,9 @@ fn readable(row: &Value) -> Value {
 
 /// Lists what was done by the reseller and for it, the newest first.
 pub(crate) async fn activity(args: ActivityArgs) -> anyhow::Result<()> {
+    if args.mails {
+        return mails(&args).await;
+    }
     let (stretch, now) = (&args.stretch, SystemClock.now());
     let written = |at: chrono::DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
     let since = stretch
@@ -126,9 +174,45 @@ pub(crate) async fn activity(args: ActivityArgs) -> anyhow::Result<()> {
     shown::print(&document, args.common.form(), ACTIVITY, "nothing was done")
 }
 
+async fn mails(args: &ActivityArgs) -> anyhow::Result<()> {
+    let query = [
+        ("limit", Some(args.stretch.limit.to_string())),
+        ("cursor", args.stretch.cursor.clone()),
+    ];
+    let document: Value = Portal::connect(&args.common.portal)?
+        .get("/mails", &query)
+        .await?;
+    shown::print(&document, args.common.form(), MAILS, "there is no mail")
+}
+
+/// Shows what the installation allows, where a subscription has nothing of its own.
+pub(crate) async fn limits(args: LimitsArgs) -> anyhow::Result<()> {
+    let portal = Portal::connect(&args.common.portal)?;
+    let document: Value = portal.get("/limits", &()).await?;
+    args.common.form().print(&document, || {
+        let mut readable = document.clone();
+        if document["requestsPerSecond"].is_null() {
+            readable["requestsPerSecond"] = "any number".into();
+        }
+        shown::record_of(("installation", &portal.url("")), &readable, LIMITS)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mails_fit_the_terminal() {
+        let subscription = "01a1fd84-ba0d-74fc-a5c1-94d557988f4b";
+        let mails = json!([
+            {"id": "01a1fd84-191a-7334-a6ae-613178d80d71", "kind": "RETRIES_EXHAUSTED", "status": "SENT", "subscriptionId": subscription,
+             "recipient": "ops@reseller.example", "createdAt": "2026-11-21T12:00:00Z", "finishedAt": "2026-11-21T12:00:03.5Z"},
+            {"id": subscription, "kind": "STATE_CHANGED", "status": "PENDING", "subscriptionId": subscription,
+             "recipient": "ops@reseller.example", "createdAt": "2026-11-21T12:05:00Z", "finishedAt": null},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&mails, MAILS)));
+    }
 
     #[test]
     fn what_waits_and_the_quota_are_told_in_words() {

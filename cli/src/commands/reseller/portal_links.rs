@@ -1,14 +1,20 @@
-//! `postrider portal-links`: one-time links that open the dashboard of a reseller.
+//! `postrider portal-links`: one-time links that open the dashboard of a reseller, and the visits that they began.
 
+use anyhow::bail;
 use chrono::SecondsFormat;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use domain::clock::{Clock as _, SystemClock};
+use domain::counted::of;
+use reqwest::Method;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::Common;
-use crate::output::{self, JsonArgs};
+use super::{Common, OPERATORS, Part};
+use crate::operator::OperatorArgs;
+use crate::output::{self, Column, JsonArgs};
 use crate::portal::Portal;
-use crate::shown::cell;
+use crate::shown::{self, ShownColumn, cell};
+use crate::web::path;
 
 /// What a visit can be allowed beside looking.
 const CAPABILITIES: [&str; 6] = [
@@ -24,15 +30,57 @@ const CAPABILITIES: [&str; 6] = [
 #[command(after_help = "\
 Examples:
   postrider portal-links create --reseller acme
-  postrider portal-links create --person anna --capability bodies --capability resend")]
+  postrider portal-links create --reseller acme --note 'sees no deliveries, ticket 4711'      for operators
+  postrider portal-links create --person anna --capability bodies --capability resend
+  postrider portal-links visits
+  postrider portal-links end 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider portal-links end --person anna")]
 pub(crate) enum PortalLinksCommand {
     /// Makes a link that opens the dashboard once; standard output is the link and nothing else.
     Create(CreateArgs),
+    /// Lists the visits to the dashboard that go on, the newest first.
+    Visits(VisitsArgs),
+    /// Ends visits to the dashboard: one, those of a person, or all; open pages are refused within seconds.
+    End(EndArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VisitsArgs {
+    /// To the dashboard of this reseller; with a key of the role embedder.
+    #[arg(long, value_name = "ID")]
+    reseller: Option<String>,
+    /// Of this person.
+    #[arg(long, value_name = "NAME")]
+    person: Option<String>,
+    #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true))]
+pub(crate) struct EndArgs {
+    /// The visit, from `postrider portal-links visits`.
+    #[arg(group = "which", conflicts_with = "reseller")]
+    visit: Option<Uuid>,
+    /// Every visit of this person.
+    #[arg(long, value_name = "NAME", group = "which")]
+    person: Option<String>,
+    /// Every visit to the dashboard of the reseller.
+    #[arg(long, group = "which")]
+    all: bool,
+    /// Whose dashboard; with a key of the reseller it may be left out.
+    #[arg(long, value_name = "ID")]
+    reseller: Option<String>,
+    #[command(flatten)]
+    common: Common<JsonArgs>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// Whose dashboard; with a key of the reseller it may be left out. A key of the role embedder opens any.
+    /// Whose dashboard; with a key of the reseller it may be left out. A key of the role embedder opens any, and one of an operator too, to look and
+    /// nothing else.
     #[arg(long, value_name = "ID")]
     reseller: Option<String>,
     /// Who visits, for the records.
@@ -44,17 +92,73 @@ pub(crate) struct CreateArgs {
     /// How long the visit lasts, in minutes.
     #[arg(long, value_name = "N", default_value_t = 480, value_parser = clap::value_parser!(u32).range(15..=720))]
     minutes: u32,
+    /// For operators: why they look at what the reseller sees; kept in the audit log. The visit lasts 60 minutes.
+    #[arg(
+        long,
+        requires = "reseller",
+        conflicts_with_all = ["person", "capabilities", "minutes"],
+        help_heading = OPERATORS,
+    )]
+    note: Option<String>,
     #[command(flatten)]
     common: Common<JsonArgs>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
+
+const VISITS: [ShownColumn; 7] = [
+    (Column::whole("visit"), "/id"),
+    (Column::whole("reseller").spare(4), "/resellerId"),
+    (Column::prose("person"), "/person/id"),
+    (Column::prose("may").spare(2), "/capabilities"),
+    (Column::time("began").spare(3), "/beganAt"),
+    (Column::time("last seen"), "/lastSeenAt"),
+    (Column::time("ends").spare(1), "/endsAt"),
+];
 
 /// Does what the command says.
 pub(crate) async fn run(command: PortalLinksCommand) -> anyhow::Result<()> {
-    let PortalLinksCommand::Create(args) = command;
+    match command {
+        PortalLinksCommand::Create(args) => create(args).await,
+        PortalLinksCommand::Visits(args) => visits(args).await,
+        PortalLinksCommand::End(args) => end(args).await,
+    }
+}
+
+async fn create(args: CreateArgs) -> anyhow::Result<()> {
+    let (made, minutes) = made(&args).await?;
+    if args.common.is_json() {
+        return output::json(&made);
+    }
+    output::result(cell(&made, "/url"))?;
+    output::note(format_args!(
+        "the link works once, until {}; the visit that it opens lasts {minutes} minutes at most",
+        cell(&made, "/expiresAt"),
+    ));
+    Ok(())
+}
+
+/// The link, and how long its visit lasts. Operators ask their own API, and say why.
+async fn made(args: &CreateArgs) -> anyhow::Result<(Value, String)> {
+    let is_operator = !args.common.portal.has_key() && args.operator.has_key();
+    match (&args.note, &args.reseller) {
+        (Some(note), Some(reseller)) => {
+            let path = path(&["resellers", reseller, "portal-links"]);
+            let request = json!({ "note": note });
+            let made: Value = args.operator.connect()?.post(&path, &request).await?;
+            let minutes = cell(&made, "/visitMinutes");
+            Ok((made, minutes))
+        }
+        _ if is_operator => bail!("an operator says whose dashboard, with --reseller, and why, with --note"),
+        _ => Ok((made_by_portal(args).await?, args.minutes.to_string())),
+    }
+}
+
+async fn made_by_portal(args: &CreateArgs) -> anyhow::Result<Value> {
     let capabilities = if args.capabilities.is_empty() {
         CAPABILITIES.map(str::to_owned).to_vec()
     } else {
-        args.capabilities
+        args.capabilities.clone()
     };
     let request = json!({
         "resellerId": args.reseller,
@@ -64,17 +168,64 @@ pub(crate) async fn run(command: PortalLinksCommand) -> anyhow::Result<()> {
         // The key that is shown here opens all of it anyhow.
         "authTime": SystemClock.now().to_rfc3339_opts(SecondsFormat::Millis, true),
     });
-    let made: Value = Portal::connect(&args.common.portal)?
+    Portal::connect(&args.common.portal)?
         .post("/portal-links", &request)
+        .await
+}
+
+async fn visits(args: VisitsArgs) -> anyhow::Result<()> {
+    let [limit, cursor] = args.part.query();
+    let query = [
+        ("reseller", args.reseller),
+        ("person", args.person),
+        limit,
+        cursor,
+    ];
+    let document: Value = Portal::connect(&args.common.portal)?
+        .get("/visits", &query)
         .await?;
-    if args.common.is_json() {
-        return output::json(&made);
+    shown::print(&document, args.common.form(), VISITS, "no visit goes on")
+}
+
+async fn end(args: EndArgs) -> anyhow::Result<()> {
+    let portal = Portal::connect(&args.common.portal)?;
+    if let Some(visit) = args.visit {
+        portal.delete(&format!("/visits/{visit}")).await?;
+        return if args.common.is_json() {
+            output::json(&json!({ "ended": 1 }))
+        } else {
+            Ok(output::result(format_args!("the visit {visit} is over"))?)
+        };
     }
-    output::result(cell(&made, "/url"))?;
-    output::note(format_args!(
-        "the link works once, until {}; the visit that it opens lasts {} minutes at most",
-        cell(&made, "/expiresAt"),
-        args.minutes
-    ));
-    Ok(())
+    let query = [("reseller", &args.reseller), ("person", &args.person)];
+    let request = portal.request(Method::DELETE, "/visits").query(&query);
+    let document: Value = portal.document(request, "/visits").await?;
+    if args.common.is_json() {
+        return output::json(&document);
+    }
+    match document["ended"].as_u64().unwrap_or_default() {
+        0 => bail!("no such visit goes on; `postrider portal-links visits` shows those that do"),
+        ended => Ok(output::result(format_args!(
+            "{} over",
+            of(ended, "visit is", "visits are")
+        ))?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visits_fit_the_terminal() {
+        let visits = json!([
+            {"id": "01a1fd84-191a-7334-a6ae-613178d80d71", "resellerId": "acme", "person": {"id": "anna", "name": "Anna Ozola"},
+             "capabilities": CAPABILITIES, "beganAt": "2026-11-21T12:00:00.5Z", "lastSeenAt": "2026-11-21T12:31:00Z",
+             "endsAt": "2026-11-21T20:00:00.5Z"},
+            {"id": "01a1fd84-ba0d-74fc-a5c1-94d557988f4b", "resellerId": "acme", "person": {"id": "command line", "name": "command line"},
+             "capabilities": [], "beganAt": "2026-11-21T11:00:00.5Z", "lastSeenAt": "2026-11-21T11:00:00Z",
+             "endsAt": "2026-11-21T19:00:00.5Z"},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&visits, VISITS)));
+    }
 }

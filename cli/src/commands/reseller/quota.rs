@@ -13,11 +13,20 @@ use crate::shown::{self, Shown, ShownColumn};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   postrider quota show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider quota days 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider quota request 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --daily-quota 2000000 --reason 'We take over a registrar.'
   postrider quota withdraw 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
 pub(crate) enum QuotaCommand {
     /// Shows what is used today, what is left, and what was asked for.
     Show {
+        /// Of which subscription.
+        #[arg(value_parser = identifier)]
+        subscription: Uuid,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Shows how much of it was used on each of the last 28 days.
+    Days {
         /// Of which subscription.
         #[arg(value_parser = identifier)]
         subscription: Uuid,
@@ -57,10 +66,11 @@ pub(crate) struct RequestArgs {
     common: Common,
 }
 
-const ROWS: [Shown; 10] = [
+const ROWS: [Shown; 11] = [
     ("notifications a day", "/dailyQuota"),
     ("used today", "/usedToday"),
     ("left today", "/remainingToday"),
+    ("used up at this pace", "/usedUpAt"),
     ("wait for a coming day", "/scheduled"),
     ("the next day begins", "/resetsAt"),
     ("time zone", "/timeZone"),
@@ -81,6 +91,13 @@ const REQUESTS: [ShownColumn; 8] = [
     (Column::time("made").spare(2), "/createdAt"),
 ];
 
+const DAYS: [ShownColumn; 4] = [
+    (Column::whole("day"), "/day"),
+    (Column::whole("used"), "/used"),
+    (Column::whole("quota"), "/quota"),
+    (Column::whole("ended").spare(1), "/ended"),
+];
+
 /// A quota request by itself.
 const REQUEST: [Shown; 5] = [
     ("asked for", "/dailyQuota"),
@@ -94,6 +111,7 @@ const REQUEST: [Shown; 5] = [
 pub(crate) async fn run(command: QuotaCommand) -> anyhow::Result<()> {
     match command {
         QuotaCommand::Show { subscription, common } => show(subscription, &common).await,
+        QuotaCommand::Days { subscription, common } => days(subscription, &common).await,
         QuotaCommand::Request(args) => request(&args).await,
         QuotaCommand::Withdraw {
             subscription,
@@ -117,13 +135,39 @@ async fn show(subscription: Uuid, common: &Common) -> anyhow::Result<()> {
         };
     }
     let whose = ("subscription", &*subscription.to_string());
-    form.print(&quota, || shown::record_of(whose, &quota, ROWS))?;
+    form.print(&quota, || shown::record_of(whose, &readable(&quota), ROWS))?;
     if !form.is_for_people() {
         return Ok(());
     }
     let path = format!("/subscriptions/{subscription}/quota-requests");
     let requests: Value = portal.get(&path, &()).await?;
     form.table(&shown::list(&requests["items"], REQUESTS))
+}
+
+async fn days(subscription: Uuid, common: &Common) -> anyhow::Result<()> {
+    let document: Value = Portal::connect(&common.portal)?
+        .get(&format!("/subscriptions/{subscription}/quota/days"), &())
+        .await?;
+    let form = common.form();
+    form.print(&document, || shown::list(&document["days"], DAYS))?;
+    if form.is_for_people() {
+        output::note(format_args!(
+            "{} a day would have sufficed for the busiest of these days; the quota is {} (days begin in {})",
+            shown::cell(&document, "/busiest"),
+            shown::cell(&document, "/dailyQuota"),
+            shown::cell(&document, "/timeZone"),
+        ));
+    }
+    Ok(())
+}
+
+/// A quota without a forecast of what has come already: `left today` says it, and the forecast would be the present time.
+fn readable(quota: &Value) -> Value {
+    let mut readable = quota.clone();
+    if readable["remainingToday"] == 0 {
+        readable["usedUpAt"] = Value::Null;
+    }
+    readable
 }
 
 async fn request(args: &RequestArgs) -> anyhow::Result<()> {
@@ -168,4 +212,28 @@ async fn withdraw(
     }
     output::note(format_args!("the quota request {request} is withdrawn"));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_fit_the_terminal() {
+        let days = json!([
+            {"day": "2026-11-20", "used": null, "quota": null, "ended": 812},
+            {"day": "2026-11-21", "used": 1_000_000, "quota": 1_000_000, "ended": 998_017},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&days, DAYS)));
+    }
+
+    #[test]
+    fn a_forecast_is_shown_until_it_has_come_true() {
+        let shown = |left: u32| {
+            let quota = json!({"usedToday": 70, "remainingToday": left, "usedUpAt": "2026-11-21T15:40:00Z"});
+            shown::record_of(("subscription", "x"), &readable(&quota), ROWS).plain()
+        };
+        assert!(shown(30).contains("used up at this pace  2026-11-21T15:40:00Z"));
+        assert!(!shown(0).contains("used up"), "{}", shown(0));
+    }
 }

@@ -96,6 +96,15 @@ impl Request {
         }
     }
 
+    /// Each header once, by its name in lower case.
+    pub(super) fn headers(&self) -> BTreeMap<&str, &str> {
+        // The first one of a name counts, and the last one that is collected stays.
+        let reversed = self.headers.iter().rev();
+        reversed
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect()
+    }
+
     /// The value of a header by its name in lower case.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);

@@ -156,6 +156,17 @@ async fn notifications_are_listed_sent_again_and_replayed(it: Installation) {
     let again = call(&lane, &again).await;
     let told = "0 delivered, 0 waiting, 1 failed again";
     assert!(again.code == Some(4) && again.stdout.contains(told), "{again:?}");
+    for (answer, count) in [
+        ("--code 400", 1),
+        ("--code 400 --error http", 1),
+        ("--error timeout", 0),
+    ] {
+        for of in ["", id.as_str()] {
+            let listed = document(&lane, &format!("notifications list {of} {answer}")).await;
+            let found = listed["items"].as_array().map(Vec::len);
+            assert_eq!(found, Some(count), "{of} {answer}: {listed}");
+        }
+    }
     let unknown = refused(&lane, "resend 019aa2f0-5b1c-8025-9519-0863916ea2df").await;
     assert!(unknown.contains("404"), "{unknown}");
     let status = refused(&lane, &format!("notifications list {id} --status GONE")).await;
@@ -243,6 +254,73 @@ async fn secrets_are_rotated_and_quotas_asked_for(it: Installation) {
     let types = succeed(&lane, "events list").await;
     assert!(types.contains("domain.transfer.completed"), "{types}");
     keys_are_asked_for(&lane).await;
+}
+
+#[testkit::test]
+async fn what_stands_around_deliveries_is_looked_at(it: Installation) {
+    let lane = Lane::start(&it).await;
+    let (id, secret) = lane.subscribe().await;
+    let states = document(&lane, &format!("subscriptions states {id}")).await;
+    assert_eq!(states["items"][0]["state"], "ACTIVE", "{states}");
+    let states = succeed(&lane, &format!("subscriptions states {id}")).await;
+    assert!(states.contains("PENDING_VERIFICATION"), "{states}");
+    let mails = document(&lane, "activity --mails").await;
+    assert!(mails["items"].is_array(), "{mails}");
+    let limits = succeed(&lane, "limits").await;
+    assert!(
+        limits.contains("notifications a day") && limits.contains("retries, plan DAY"),
+        "{limits}"
+    );
+    let days = document(&lane, &format!("quota days {id}")).await;
+    assert_eq!(days["days"].as_array().map(Vec::len), Some(28), "{days}");
+    let days = call(&lane, &format!("quota days {id}")).await;
+    assert!(days.stderr.contains("the busiest of these days"), "{days:?}");
+    assert_eq!(document(&lane, "portal-links visits").await["items"], json!([]));
+    let none = refused(&lane, "portal-links end --all").await;
+    assert!(none.contains("no such visit goes on"), "{none}");
+    for (signed_with, code, verdict) in [
+        (secret.as_str(), 0, "verified: kept"),
+        (
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            1,
+            "NOT VERIFIED (no_match)",
+        ),
+    ] {
+        let kept = postrider(&format!(
+            "trigger domain.created --id kept --to http://x --secret {signed_with} --dry-run --json"
+        ))
+        .run();
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), &kept.stdout).expect("it is written");
+        let path = file.path().display();
+        let judged = call(&lane, &format!("verify --request {path} --subscription {id}")).await;
+        assert_eq!(judged.code, Some(code), "{judged:?}");
+        assert!(
+            judged.stdout.contains(verdict) && !judged.stdout.contains(&secret),
+            "{judged:?}"
+        );
+    }
+}
+
+#[testkit::test]
+async fn a_subscription_is_changed_only_as_it_was_read(it: Installation) {
+    let lane = Lane::start(&it).await;
+    let (id, _) = lane.subscribe().await;
+    let version = async || {
+        let shown = succeed(&lane, &format!("subscriptions show {id} -o tsv")).await;
+        let version = shown.lines().find_map(|line| line.strip_prefix("version\t"));
+        version.expect("a version").to_owned()
+    };
+    let read = version().await;
+    let update = format!("subscriptions update {id} --if-version {read}");
+    succeed(&lane, &format!("{update} --timeout-millis 4000")).await;
+    assert_ne!(version().await, read);
+    let stale = refused(&lane, &format!("{update} --timeout-millis 3000")).await;
+    assert!(
+        stale.contains("was changed meanwhile") && stale.contains(r#"timeoutMillis is "4000""#),
+        "{stale}"
+    );
+    succeed(&lane, &format!("subscriptions update {id} --timeout-millis 3000")).await;
 }
 
 /// A caller with the wrong key, or the wrong address, is told which.

@@ -1,5 +1,9 @@
 //! What commands for resellers tell of what waits, and what they leave out.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -83,10 +87,104 @@ async fn a_replay_tells_what_it_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_change_that_another_came_before_says_what_was_changed() {
+    let looked = Arc::new(AtomicU32::new(0));
+    let show = move || {
+        let number = looked.fetch_add(1, Ordering::SeqCst);
+        let url = if number == 0 {
+            "https://a.example/"
+        } else {
+            "https://b.example/"
+        };
+        let document = json!({"id": SUBSCRIPTION, "state": "ACTIVE", "url": url, "eventTypes": ["*"]});
+        async move { ([("etag", format!("\"v{number}\""))], Json(document)) }
+    };
+    let change = async |headers: HeaderMap| {
+        assert_eq!(headers["if-match"], "\"v0\"");
+        (
+            StatusCode::PRECONDITION_FAILED,
+            Json(json!({"detail": "it has the version v1"})),
+        )
+    };
+    let router = Router::new().route("/subscriptions/{id}", get(show).patch(change));
+    let url = pretended(router).await;
+    let refused = run(
+        &format!("subscriptions update {SUBSCRIPTION} --event-types domain.*"),
+        &url,
+    );
+    assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{refused:?}");
+    let changed = r#"url was "https://a.example/" and is "https://b.example/""#;
+    assert!(
+        refused.stderr.contains(changed) && !refused.stderr.contains("eventTypes"),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn visits_to_the_dashboard_are_listed_and_ended() {
+    let visits = async |uri: Uri| {
+        let query = uri.query().unwrap_or_default();
+        assert!(query.contains("person=anna"), "{query}");
+        let person = json!({"id": "anna", "name": "Anna Ozola"});
+        let visit = json!({"id": OTHER, "resellerId": "acme", "person": person, "capabilities": ["bodies", "resend"]});
+        Json(json!({"items": [visit], "next": null}))
+    };
+    let end_all = async |uri: Uri| {
+        let is_of_one = uri.query().is_some_and(|query| query.contains("person=anna"));
+        Json(json!({"ended": if is_of_one { 1 } else { 2 }}))
+    };
+    let router = Router::new()
+        .route("/visits", get(visits).delete(end_all))
+        .route("/visits/{id}", delete(async || StatusCode::NO_CONTENT));
+    let url = pretended(router).await;
+    let listed = run("portal-links visits --person anna", &url);
+    assert!(listed.stdout.contains("bodies, resend"), "{listed:?}");
+    for (which, told) in [
+        (OTHER, format!("the visit {OTHER} is over\n")),
+        ("--person anna", "1 visit is over\n".to_owned()),
+        ("--all", "2 visits are over\n".to_owned()),
+    ] {
+        let ended = run(&format!("portal-links end {which}"), &url);
+        assert_eq!((ended.code, ended.stdout), (Some(0), told), "{which}");
+    }
+    for wrong in ["", "--all --person anna"] {
+        assert_eq!(
+            run(&format!("portal-links end {wrong}"), &url).code,
+            Some(2),
+            "{wrong}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_waits_is_added_up_with_whose_pause_it_waits_for() {
+    let summary = async || {
+        let waiting = json!([{"reason": "PAUSED", "day": null, "firstAt": null, "lastAt": null, "count": 7}]);
+        Json(json!({
+            "timeZone": "UTC", "pausedBy": "RESELLER", "countedUpTo": 100_000, "total": 7, "waiting": waiting,
+        }))
+    };
+    let router = Router::new().route("/subscriptions/{id}/scheduled/summary", get(summary));
+    let url = pretended(router).await;
+    let command = format!("notifications scheduled {SUBSCRIPTION}");
+    let told = run(&command, &url);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(told.stdout.contains("PAUSED"), "{told:?}");
+    let mend = format!("postrider subscriptions resume {SUBSCRIPTION}");
+    assert!(
+        told.stderr.contains("7 notifications in all") && told.stderr.contains(&mend),
+        "{told:?}"
+    );
+    let json: Value = serde_json::from_str(&run(&format!("{command} -o json"), &url).stdout).expect("JSON");
+    assert_eq!(json["total"], 7);
+    assert_eq!(run(&format!("{command} -o name"), &url).stdout, "PAUSED\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn forms_for_scripts_have_what_the_next_command_needs() {
     let quota = || async {
         let open = json!({"id": OTHER, "dailyQuota": 5000, "status": "REQUESTED"});
-        Json(json!({"dailyQuota": 1000, "openRequest": open}))
+        Json(json!({"remainingToday": 30, "usedUpAt": "2026-11-21T15:40:00Z", "openRequest": open}))
     };
     let secrets = || async {
         let secret = |id: &str, active: bool| json!({"id": id, "active": active});
@@ -117,6 +215,10 @@ async fn forms_for_scripts_have_what_the_next_command_needs() {
     let tsv = run(&format!("quota show {SUBSCRIPTION} -o tsv"), &url);
     assert!(
         tsv.stdout.contains(&format!("open quota request\t{OTHER}")),
+        "{tsv:?}"
+    );
+    assert!(
+        tsv.stdout.contains("used up at this pace\t2026-11-21T15:40:00Z"),
         "{tsv:?}"
     );
     let withdrawn = run(&format!("quota withdraw {SUBSCRIPTION} --json"), &url);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::commands::outcome::Within;
-use crate::commands::reseller::{Common, OPERATORS, identifier};
+use crate::commands::reseller::{Common, OPERATORS, Part, identifier};
 use crate::operator::OperatorArgs;
 use crate::output::{FormArgs, JsonArgs};
 
@@ -19,6 +19,7 @@ use crate::output::{FormArgs, JsonArgs};
   postrider subscriptions list
   postrider subscriptions list --reseller acme                  for operators
   postrider subscriptions update 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --event-types 'domain.*,contact.updated'
+  postrider subscriptions states 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider subscriptions verify 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait
   postrider subscriptions confirm 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5F0C81A94D
   postrider subscriptions test 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait")]
@@ -52,6 +53,8 @@ pub(crate) enum SubscriptionsCommand {
     Delete(One),
     /// Shows the deliveries of the last hours in numbers: rates, durations, answers by status.
     Metrics(MetricsArgs),
+    /// Lists the states that one has been in and its pauses, the newest first.
+    States(StatesArgs),
 }
 
 #[derive(Debug, Args)]
@@ -109,6 +112,14 @@ pub(crate) struct MetricsArgs {
     /// How many hours back, the present one included.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=672))]
     pub(super) hours: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatesArgs {
+    #[command(flatten)]
+    pub(super) one: One<FormArgs>,
+    #[command(flatten)]
+    pub(super) part: Part,
 }
 
 #[derive(Debug, Args)]
@@ -211,6 +222,9 @@ pub(crate) struct UpdateArgs {
     /// Who is told of trouble.
     #[arg(long)]
     pub(super) email: Option<String>,
+    /// Changes it only if it still has this version, from `postrider subscriptions show`; the one that it has now when not given.
+    #[arg(long, value_name = "VERSION")]
+    pub(super) if_version: Option<String>,
     #[command(flatten)]
     pub(super) fields: Fields,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! `postrider subscriptions`: what a reseller is told of, and where.
 
 mod args;
+mod update;
 
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ use crate::shown::{self, Shown, ShownColumn, cell};
 
 pub(crate) use args::SubscriptionsCommand;
 
-use args::{CheckArgs, ConfirmArgs, CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, UpdateArgs, Waited};
+use args::{CheckArgs, ConfirmArgs, CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, StatesArgs, Waited};
+use update::update;
 
 /// How often a subscription is looked at that is waited for.
 const POLL: Duration = Duration::from_secs(1);
@@ -33,7 +35,7 @@ const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("state"), "/state"),
     (Column::whole("reason").spare(3), "/stateReason"),
     (Column::time("paused since").spare(2), "/pausedAt"),
-    (Column::time("fails since").spare(1), "/failingSince"),
+    (Column::time("failing since").spare(1), "/failingSince"),
 ];
 
 const STEPS: [ShownColumn; 3] = [
@@ -66,6 +68,14 @@ const ROWS: [Shown; 21] = [
     ("retries of 4xx", "/retryClientErrors"),
 ];
 
+const STATES: [ShownColumn; 5] = [
+    (Column::time("since"), "/at"),
+    (Column::whole("state"), "/state"),
+    (Column::whole("reason"), "/stateReason"),
+    (Column::whole("paused").spare(2), "/paused"),
+    (Column::whole("paused by operators").spare(1), "/held"),
+];
+
 const METRICS: [Shown; 12] = [
     ("since", "/since"),
     ("attempts", "/attempts"),
@@ -90,12 +100,15 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
             if !one.common.portal.has_key() && operator.has_key() {
                 return search::subscription(&operator, one.common.form(), one.id).await;
             }
-            match portal(&one.common)?.get(&path(one.id), &()).await {
+            match find(&portal(&one.common)?, one.id).await {
                 // Whose subscription it is may be known to the operators' key alone.
                 Err(error) if operator.has_key() && is_unknown(&error) => {
                     search::subscription(&operator, one.common.form(), one.id).await
                 }
-                document => show(&one.common, &document?),
+                found => {
+                    let (document, version) = found?;
+                    show(&one.common, &document, version.as_deref())
+                }
             }
         }
         Command::Check(args) => check(args).await,
@@ -110,6 +123,7 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
         Command::Test(args) => test(&args).await,
         Command::Delete(one) => delete(&one).await,
         Command::Metrics(args) => metrics(&args).await,
+        Command::States(args) => states(&args).await,
     }
 }
 
@@ -121,8 +135,20 @@ fn path(id: Uuid) -> String {
     format!("/subscriptions/{id}")
 }
 
-fn show(common: &Common, document: &Value) -> anyhow::Result<()> {
-    let record = || shown::record("subscription", document, ROWS);
+/// A subscription, and the version of what can be changed of it.
+async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<(Value, Option<String>)> {
+    let path = path(id);
+    portal.versioned(portal.request(Method::GET, &path), &path).await
+}
+
+fn show(common: &Common, document: &Value, version: Option<&str>) -> anyhow::Result<()> {
+    let record = || {
+        let mut record = shown::record("subscription", document, ROWS);
+        if let Some(version) = version {
+            record.add_row(["version", version.trim_matches('"')]);
+        }
+        record
+    };
     common.form().print(document, record)
 }
 
@@ -228,39 +254,6 @@ fn next_step(verify_later: bool, is_new: bool, id: &str) -> String {
     } else {
         String::from("the challenge is on its way")
     }
-}
-
-async fn update(args: UpdateArgs) -> anyhow::Result<()> {
-    let mut body = serde_json::to_value(&args.fields)?;
-    for (name, value) in [
-        ("url", args.url.map(Value::from)),
-        ("eventTypes", args.event_types.map(Value::from)),
-        ("email", args.email.map(Value::from)),
-    ] {
-        if let Some(value) = value {
-            body[name] = value;
-        }
-    }
-    if body == json!({}) {
-        bail!(
-            "nothing is to be changed; give one of --url, --event-types, --email, --description, --timeout-millis, \
-             --resend-after-outage, --retry-plan and --retry-client-errors"
-        );
-    }
-    let portal = portal(&args.common)?;
-    let document = portal.send(Method::PATCH, &path(args.id), &body).await?;
-    show(&args.common, &document)?;
-    let waits = body.get("url").is_some() && document["state"] == "PENDING_VERIFICATION";
-    if waits && document["stateReason"] == "ENDPOINT_CHANGED" {
-        output::note("what comes waits until the endpoint has answered its challenge");
-    } else if waits {
-        output::note(format_args!(
-            "until the endpoint has answered its challenge, events become no notifications of this subscription; then `postrider replay {} \
-             --newer-than 1h --status MISSED` sends those of that time",
-            args.id
-        ));
-    }
-    Ok(())
 }
 
 async fn act(one: &One, action: &str) -> anyhow::Result<()> {
@@ -449,6 +442,13 @@ async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {
     })
 }
 
+async fn states(args: &StatesArgs) -> anyhow::Result<()> {
+    let one = &args.one;
+    let path = format!("{}/states", path(one.id));
+    let document: Value = portal(&one.common)?.get(&path, &args.part.query()).await?;
+    shown::print(&document, one.common.form(), STATES, "no state is recorded")
+}
+
 async fn delete(one: &One) -> anyhow::Result<()> {
     portal(&one.common)?.delete(&path(one.id)).await?;
     output::note(format_args!("the subscription {} is deleted", one.id));
@@ -469,6 +469,28 @@ mod tests {
              "url": "https://a.example/", "pausedAt": "2026-11-21T12:00:00.123456Z", "eventTypes": ["*"]},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&subscriptions, COLUMNS)));
+    }
+
+    #[test]
+    fn states_fit_the_terminal() {
+        let states = json!([
+            {"at": "2026-11-21T12:00:00.5Z", "state": "ACTIVE", "stateReason": "VERIFIED", "paused": true, "held": false},
+            {"at": "2026-11-21T11:59:31Z", "state": "PENDING_VERIFICATION", "stateReason": "CREATED", "paused": false, "held": false},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&states, STATES)));
+    }
+
+    #[test]
+    fn a_list_says_since_when_a_subscription_fails() {
+        let subscriptions = json!([
+            {"id": "01a1fd84-191a-7334-a6ae-613178d80d71", "state": "DEGRADED", "stateReason": "CONTINUOUS_FAILURE",
+             "url": "https://a.example/", "failingSince": "2026-11-21T12:00:00.123456Z", "eventTypes": ["*"]},
+        ]);
+        let listed = shown::list(&subscriptions, COLUMNS).at(None);
+        assert!(
+            listed.contains("failing since") && listed.contains("2026-11-21T12:00:00Z"),
+            "{listed}"
+        );
     }
 
     #[test]

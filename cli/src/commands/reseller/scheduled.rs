@@ -1,0 +1,102 @@
+//! `postrider notifications scheduled`: what of a subscription waits, added up.
+
+use clap::Args;
+use domain::counted::of as counted;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::notifications::held_by;
+use super::{Common, identifier};
+use crate::output::{self, Column};
+use crate::portal::Portal;
+use crate::shown::{self, ShownColumn, cell};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A reason is QUOTA (a day with room), RATE (its second), RETRY (the next attempt), PAUSED (the end of a pause), UNVERIFIED (the endpoint's
+verification), POSTPONED (it could not be tried on our side) or TURN (those before it).
+
+Example:
+  postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+pub(crate) struct ScheduledArgs {
+    /// Of which subscription.
+    #[arg(value_parser = identifier)]
+    subscription: Uuid,
+    #[command(flatten)]
+    common: Common,
+}
+
+const SUMS: [ShownColumn; 5] = [
+    (Column::whole("reason"), "/reason"),
+    (Column::whole("count"), "/count"),
+    (Column::whole("day"), "/day"),
+    (Column::time("first").spare(2), "/firstAt"),
+    (Column::time("last").spare(1), "/lastAt"),
+];
+
+/// Adds up what waits.
+pub(crate) async fn run(args: ScheduledArgs) -> anyhow::Result<()> {
+    let (id, form) = (args.subscription, args.common.form());
+    let path = format!("/subscriptions/{id}/scheduled/summary");
+    let summary: Value = Portal::connect(&args.common.portal)?.get(&path, &()).await?;
+    form.print(&summary, || shown::list(&summary["waiting"], SUMS))?;
+    if form.is_for_people() {
+        output::note(standing(&summary));
+        let whose = cell(&summary, "/pausedBy");
+        if !whose.is_empty() {
+            output::note(held_by(&whose, &id.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// How many wait, in a sentence.
+fn standing(summary: &Value) -> String {
+    let number = |pointer| {
+        summary
+            .pointer(pointer)
+            .and_then(Value::as_u64)
+            .unwrap_or_default()
+    };
+    let total = number("/total");
+    if total == 0 {
+        return "nothing waits".to_owned();
+    }
+    // Each status is counted up to there, so that with fewer in all none was cut off.
+    let or_more = if total >= number("/countedUpTo") {
+        " or more"
+    } else {
+        ""
+    };
+    let waiting = counted(total, "notification", "notifications");
+    let zone = cell(summary, "/timeZone");
+    format!("{waiting}{or_more} in all; days begin at midnight, {zone}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sums_fit_the_terminal() {
+        let waiting = json!([
+            {"reason": "RETRY", "day": "2026-11-21", "firstAt": "2026-11-21T12:00:31.5Z", "lastAt": "2026-11-21T12:08:00Z", "count": 3},
+            {"reason": "QUOTA", "day": "2026-11-22", "firstAt": "2026-11-22T00:00:00Z", "lastAt": "2026-11-22T05:59:59Z", "count": 7500},
+            {"reason": "TURN", "day": null, "firstAt": null, "lastAt": null, "count": 12},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&waiting, SUMS)));
+    }
+
+    #[test]
+    fn what_was_cut_off_is_said_to_be_more() {
+        let of = |total: u64| standing(&json!({"timeZone": "UTC", "countedUpTo": 100_000, "total": total}));
+        assert_eq!(of(0), "nothing waits");
+        assert_eq!(of(1), "1 notification in all; days begin at midnight, UTC");
+        assert_eq!(
+            of(100_000),
+            "100,000 notifications or more in all; days begin at midnight, UTC"
+        );
+    }
+}

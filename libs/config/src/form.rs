@@ -127,12 +127,15 @@ pub(crate) const LOG_FILTER: Form<String> =
         let valid = EnvFilter::builder().parse(directives).is_ok();
         valid.then(|| directives.to_owned())
     });
-pub(crate) const POSTGRES_URL: Form<Secret> = Form::secret("a postgres:// URL", |url| {
-    secret_if(
-        url.starts_with("postgres://") || url.starts_with("postgresql://"),
-        url,
-    )
-});
+pub(crate) const POSTGRES_URL: Form<Secret> = Form::secret(
+    "a postgres:// URL with one host, or several separated by commas",
+    |url| {
+        secret_if(
+            url.starts_with("postgres://") || url.starts_with("postgresql://"),
+            url,
+        )
+    },
+);
 pub(crate) const AMQP_URLS: Form<Secret> = Form::secret(
     "an amqp:// or amqps:// URL, or several of them separated by commas, one for each node of a cluster",
     |urls| secret_if(urls::are_amqp(urls), urls),

@@ -15,6 +15,16 @@ pub enum Error {
     /// The database is away, overloaded or in the middle of a restart: the same call may succeed later.
     #[error("the database is not available")]
     Unavailable(#[source] sqlx::Error),
+    /// A connection pooler refused: the settings of a session, as `PgBouncer` does by default, or because its server is away.
+    #[error(
+        "a connection pooler refused: give database.url of PostgreSQL itself, or set ignore_startup_parameters = options and pool_mode = session in PgBouncer"
+    )]
+    Pooler(#[source] sqlx::Error),
+    /// A connection pooler gives a session to each transaction instead of each connection, so that no connection is used.
+    #[error(
+        "a connection pooler shares sessions: give database.url of PostgreSQL itself, or set pool_mode = session in PgBouncer"
+    )]
+    SharedSessions,
     /// The database did not answer in time, as behind a cut proxy; whether it did what was asked is not known.
     #[error("the database did not answer within {} ms", limit.as_millis())]
     Silent {
@@ -55,7 +65,7 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::Unavailable(_) | Self::Silent { .. } | Self::ClaimsUnderWay { .. }
+            Self::Unavailable(_) | Self::Pooler(_) | Self::Silent { .. } | Self::ClaimsUnderWay { .. }
         )
     }
 
@@ -118,6 +128,8 @@ impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if let Some(corrupt) = corrupt(&error) {
             corrupt
+        } else if is_of_pooler(&error) {
+            Self::Pooler(error)
         } else if is_transient(&error) {
             Self::Unavailable(error)
         } else {
@@ -141,6 +153,11 @@ fn corrupt(error: &sqlx::Error) -> Option<Error> {
         what,
         found: found.clone(),
     })
+}
+
+/// A violation of the protocol: `PgBouncer` says so whenever it refuses, `PostgreSQL` only to a driver with a fault.
+fn is_of_pooler(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(error) if error.code().as_deref() == Some("08P01"))
 }
 
 fn is_transient(error: &sqlx::Error) -> bool {

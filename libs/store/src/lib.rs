@@ -16,6 +16,7 @@ pub mod demo;
 mod error;
 mod examined;
 mod held_back;
+mod hosts;
 mod indexes;
 mod lease;
 mod open_dead_letters;
@@ -30,6 +31,7 @@ mod resolution;
 mod restore;
 mod retention;
 mod retry_now;
+mod session;
 pub mod status;
 mod tentative;
 mod text;
@@ -38,13 +40,16 @@ mod visits;
 pub mod webhook;
 pub mod webpush;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::session::Sessions;
 use crate::webhook::LineTerms;
-use sqlx::Connection;
 use sqlx::migrate::{Migration, Migrator};
 use sqlx::postgres::types::PgInterval;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 pub use api_key::{ApiKey, KeyRevoked, KeyRotated};
 pub use audit::{Act, AuditFilter, AuditView};
@@ -83,7 +88,7 @@ pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
 /// How to reach the database. Has no `Debug`: the URL holds a password.
 #[derive(Clone)]
 pub struct Settings {
-    /// `postgres://…`.
+    /// `postgres://…`, with one host, or several separated by commas of which the first that can be written to is used.
     pub url: String,
     /// Greatest number of connections, those for leases left out.
     pub max_connections: u32,
@@ -98,31 +103,14 @@ pub struct Settings {
     pub line_terms: LineTerms,
 }
 
-/// What every connection asks of the server.
-const SESSION: [(&str, &str); 8] = [
-    // Bounds what a lost client or a lock can hold up; far above what any statement here takes, and below what callers
-    // wait for an answer, so that few of them give up what is still being done. It does not cut a commit that waits for the
-    // disk: what must not be done after its caller gave up (a claim) needs more, see `tentative`.
-    ("statement_timeout", "8s"),
-    ("idle_in_transaction_session_timeout", "30s"),
-    // Every statement here wants a few rows by key, or the head of an index. A planner that guesses (a LIMIT it does
-    // not know, a partition that is new or was analysed while it was empty) prefers reading whole tables now and then,
-    // and a cached plan stays that bad while the table grows. Forbidding those plans makes one plan right for ever, so
-    // planning again for each call is not worth its time either.
-    ("plan_cache_mode", "force_generic_plan"),
-    ("enable_seqscan", "off"),
-    ("enable_bitmapscan", "off"),
-    ("enable_hashjoin", "off"),
-    ("enable_mergejoin", "off"),
-    // A forbidden plan that has no alternative, as on an unindexed system table, has a cost that looks worth compiling.
-    ("jit", "off"),
-];
-
 impl Settings {
-    /// How a connection to the database is opened.
-    pub fn connect_options(&self) -> Result<PgConnectOptions, Error> {
-        let options: PgConnectOptions = self.url.parse().map_err(Error::Url)?;
-        Ok(options.application_name(&self.application_name).options(SESSION))
+    /// How a connection to each host of the database is opened, in the order of the URL.
+    pub fn connect_options(&self) -> Result<Vec<PgConnectOptions>, Error> {
+        let hosts = hosts::each(&self.url).map_err(Error::Url)?;
+        let options = hosts
+            .into_iter()
+            .map(|host| session::options(host, &self.application_name));
+        Ok(options.collect())
     }
 }
 
@@ -133,15 +121,31 @@ pub struct Store {
     line_terms: LineTerms,
     /// For leases.
     leases: PgPool,
+    /// Told when a connection is refused because its session is shared.
+    shared_sessions: Arc<Notify>,
+    /// Of several hosts: the task that has the pools connect to the one that can be written to. It ends with the last clone.
+    _following: Option<Arc<JoinSet<()>>>,
 }
 
 impl Store {
     /// Prepares a pool. Connects when first used, so that a service can start before its database.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
+        let hosts: Arc<[PgConnectOptions]> = settings.connect_options()?.into();
+        let shared_sessions = Arc::<Notify>::default();
+        let sessions = Arc::new(Sessions::new(Arc::clone(&hosts), Arc::clone(&shared_sessions)));
+        let open = |most| open_pool(settings, most, &hosts[0], &sessions);
+        let (pool, leases) = (open(settings.max_connections), open(settings.lease_connections));
+        let following = (hosts.len() > 1).then(|| {
+            let mut task = JoinSet::new();
+            task.spawn(hosts::follow(Arc::clone(&hosts), [pool.clone(), leases.clone()]));
+            Arc::new(task)
+        });
         Ok(Self {
-            pool: open_pool(settings, settings.max_connections)?,
-            leases: open_pool(settings, settings.lease_connections)?,
+            pool,
+            leases,
             line_terms: settings.line_terms,
+            shared_sessions,
+            _following: following,
         })
     }
 
@@ -151,6 +155,8 @@ impl Store {
             leases: pool.clone(),
             pool,
             line_terms: LineTerms::default(),
+            shared_sessions: Arc::default(),
+            _following: None,
         }
     }
 
@@ -184,10 +190,13 @@ impl Store {
 
     async fn applied_migrations(&self) -> Result<Vec<i64>, Error> {
         // The table is the migrator's own and may not exist yet, so this query cannot be checked at compile time.
-        let applied: Result<Vec<i64>, sqlx::Error> =
-            sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success")
-                .fetch_all(&self.pool)
-                .await;
+        let asking = sqlx::query_scalar::<_, i64>("SELECT version FROM _sqlx_migrations WHERE success")
+            .fetch_all(&self.pool);
+        let applied = tokio::select! {
+            applied = asking => applied,
+            // The pool would try until its wait is over, and then say that it has no connection.
+            () = self.shared_sessions.notified() => return Err(Error::SharedSessions),
+        };
         match applied {
             Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => Ok(Vec::new()),
             applied => Ok(applied?),
@@ -206,25 +215,34 @@ impl Store {
     }
 }
 
-fn open_pool(settings: &Settings, most: u32) -> Result<PgPool, Error> {
-    Ok(PgPoolOptions::new()
+fn open_pool(settings: &Settings, most: u32, host: &PgConnectOptions, sessions: &Arc<Sessions>) -> PgPool {
+    let (opened, acquired, released) = (Arc::clone(sessions), Arc::clone(sessions), Arc::clone(sessions));
+    PgPoolOptions::new()
         .max_connections(most)
         .acquire_timeout(settings.acquire_timeout)
+        .after_connect(move |connection, _| {
+            let sessions = Arc::clone(&opened);
+            Box::pin(async move { sessions.begin(connection).await })
+        })
         // Asking before each use would cost a round trip; only after a pause may the server have gone meanwhile.
         .test_before_acquire(false)
-        .before_acquire(|connection, meta| {
+        .before_acquire(move |connection, meta| {
+            let sessions = Arc::clone(&acquired);
             Box::pin(async move {
                 if meta.idle_for < IDLE_LIMIT {
                     Ok(true)
                 } else {
-                    lives(connection).await
+                    sessions.is_usable(connection).await
                 }
             })
         })
         // A connection that was given up in the middle of a statement behind a cut proxy would keep its place in the
         // pool for as long as the proxy is cut.
-        .after_release(|connection, _| Box::pin(lives(connection)))
-        .connect_lazy_with(settings.connect_options()?))
+        .after_release(move |connection, _| {
+            let sessions = Arc::clone(&released);
+            Box::pin(async move { sessions.is_usable(connection).await })
+        })
+        .connect_lazy_with(host.clone())
 }
 
 fn known_migrations() -> impl Iterator<Item = i64> {
@@ -246,14 +264,6 @@ fn are_known_or_later(applied: &[i64]) -> bool {
 const IDLE_LIMIT: Duration = Duration::from_secs(1);
 /// How long a living connection may take to say so.
 const LIFE_SIGN_LIMIT: Duration = Duration::from_secs(2);
-
-/// Whether a connection answers. An error makes the pool close it at once, without a farewell that the server would not hear.
-async fn lives(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    match tokio::time::timeout(LIFE_SIGN_LIMIT, connection.ping()).await {
-        Ok(answer) => answer.map(|()| true),
-        Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
-    }
-}
 
 /// A duration as PostgreSQL takes it. Precise to the microsecond.
 fn interval(duration: Duration) -> PgInterval {

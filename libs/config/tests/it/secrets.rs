@@ -27,6 +27,7 @@ fn masked_url_keeps_the_location_only() {
             "postgres://***@host:5432/db",
         ),
         ("postgres://host/db?user=u&password=hunter2", "postgres://host/db"),
+        ("postgres://u:p@one:5432,two/db", "postgres://***@one:5432,two/db"),
         ("postgres://u:p/a@b@host/db", "postgres://***@host/db"),
         ("postgres:///db?password=a@b", "postgres://***"),
         ("amqp://host", "amqp://host"),

@@ -178,7 +178,7 @@ async fn assert_plans(pool: &PgPool, when: &str) {
         application_name: "plans".to_owned(),
         line_terms: store::webhook::LineTerms::default(),
     };
-    let mut connection = PgConnection::connect_with(&settings.connect_options().unwrap())
+    let mut connection = PgConnection::connect_with(&settings.connect_options().unwrap()[0])
         .await
         .unwrap();
     let statements = statements();

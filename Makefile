@@ -4,10 +4,10 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test sdks web firefox autopush lint format upgrade chaos model fuzz bench cli deb docs
+.PHONY: help demo up down check test sdks web firefox autopush lint format upgrade chaos model fuzz bench compose-test cli deb docs
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' \
 		$(firstword $(MAKEFILE_LIST))
 
 ##@ Try
@@ -57,6 +57,9 @@ upgrade: ## Upgrade an earlier version to this one and back under traffic (ARGS=
 
 model: ## Check the models of the delivery protocol within large bounds (minutes, gigabytes)
 	@. scripts/dev/checkout.sh && cargo run --package model -- check --size all
+
+compose-test: ## Run docker-compose.yml in containers, with traffic, restarts and what it promises; not in CI
+	@scripts/compose-test
 
 fuzz: ## Fuzz the parsers, a minute each (ARGS="cron --seconds 600"; needs nightly and cargo-fuzz)
 	@scripts/fuzz $(ARGS)

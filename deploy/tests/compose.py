@@ -50,6 +50,9 @@ def check_networks(compose):
     for name in ("postgres", "rabbitmq"):
         expect(set(compose["services"][name]["networks"]) <= internal, f"{name}: is in a network that has a way out")
         expect("ports" not in compose["services"][name], f"{name}: has a port on the machine")
+    # Docker takes a network from either of these ranges: a caller on the machine passes its gateway.
+    trusted = compose["services"]["reseller-portal"]["environment"]["POSTRIDER__PORTAL__TRUSTED_PROXIES"]
+    expect(trusted == "${PORTAL_TRUSTED_PROXIES:-172.16.0.0/12,192.168.0.0/16}", f"reseller-portal: trusts the proxies {trusted}")
     portal = set(compose["services"]["reseller-portal"]["networks"])
     beside = {name for name, service in compose["services"].items() if portal & set(service["networks"])}
     expect(beside == {"reseller-portal", "postgres"}, f"reseller-portal: shares networks with {sorted(beside)}")

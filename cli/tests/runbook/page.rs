@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use testkit::PATIENCE;
 use uuid::Uuid;
 
 use crate::console::{Visit, Way};
+
+/// How long it may take until all is well.
+const UNTIL_WELL: Duration = Duration::from_secs(8 * 60);
 
 const RUNBOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/runbook.md");
 
@@ -139,7 +142,9 @@ impl Page {
 
     async fn follow_until(&mut self, code: i32, said: &str) -> (Followed, Vec<Way>) {
         let block = self.next();
-        let deadline = Instant::now() + PATIENCE;
+        // What callers were answered is told for five minutes.
+        let patience = if code == 0 { UNTIL_WELL } else { PATIENCE };
+        let deadline = Instant::now() + patience;
         loop {
             let followed = self.run(block.commands.clone()).await;
             if followed.code == code && followed.shown.contains(said) {

@@ -19,6 +19,8 @@
     preferences.set(name, value);
     // In a page of another site a browser keeps no cookie of another kind.
     const kept = root.dataset.parent ? "SameSite=None; Partitioned" : "SameSite=Lax";
+    // One that is kept outside of frames has the same name, and would be read first.
+    if (root.dataset.parent) document.cookie = "pr_prefs=; Secure; Path=/; Max-Age=0";
     document.cookie = `pr_prefs=${preferences}; Secure; Path=/; ${kept}; Max-Age=31536000`;
     if (name === "theme" || name === "density") value ? (root.dataset[name] = value) : delete root.dataset[name];
     if (name === "tz") rewriteTimes(document);

@@ -251,6 +251,7 @@ impl Store {
               AND used_at > $1::timestamptz - interval '7 days' AND expires_at > created_at + interval '7 days'
               AND NOT EXISTS (
                 SELECT FROM api_keys n WHERE n.successor_of = coalesce(k.successor_of, k.id) AND n.created_at > k.created_at
+                  AND n.revoked_at IS NULL AND (n.expires_at IS NULL OR n.expires_at > k.expires_at)
               )
             ORDER BY expires_at, id LIMIT $2
             "#,

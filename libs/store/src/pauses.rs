@@ -196,7 +196,7 @@ impl Store {
     }
 
     /// Resumes what is paused until `now` or a time before, and says how much that was. A pause that another ends meanwhile is not ended twice, and
-    /// one that was made instead of it stays; one that cannot be ended now keeps no other from its end.
+    /// one that was made instead of it stays; one that cannot be ended now keeps none of the other lane from its end.
     ///
     /// # Errors
     ///
@@ -214,12 +214,20 @@ impl Store {
             at: now,
         };
         let (mut ended, mut failure) = (0, None);
+        let mut busy: Vec<Lane> = Vec::new();
         for row in due {
             let what = Pausable::read(&row.scope, row.key)?;
+            // Its claims did not end in time a moment ago, and waiting for them again would hold up claims and the pauses of the other lane.
+            if busy.contains(&what.lane()) {
+                continue;
+            }
             match self.resume_due(&what, Some(now), act).await {
                 Ok(PauseChange::Changed) => ended += 1,
                 Ok(PauseChange::Unchanged | PauseChange::Unknown) => {}
-                Err(error) => failure = Some(error),
+                Err(error) => {
+                    busy.push(what.lane());
+                    failure = Some(error);
+                }
             }
         }
         failure.map_or(Ok(ended), Err)

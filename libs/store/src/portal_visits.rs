@@ -299,7 +299,8 @@ impl Store {
             r#"
             UPDATE portal_visits SET ended_at = $3 WHERE id IN (
                 SELECT id FROM portal_visits
-                WHERE reseller_id = $1 AND person_id = $2 AND ended_at IS NULL AND ends_at > $3
+                WHERE reseller_id = $1 AND person_id = $2 AND made_by_operator IS NOT DISTINCT FROM $5
+                  AND ended_at IS NULL AND ends_at > $3
                 ORDER BY began_at DESC, id DESC OFFSET $4
             )
             "#,
@@ -307,6 +308,7 @@ impl Store {
             visit.person_id,
             now,
             i64::from(PORTAL_VISITS_OF_PERSON),
+            visit.operator,
         )
         .execute(&mut *transaction)
         .await?;

@@ -345,7 +345,8 @@ impl From<PortalVisit> for VisitDocument {
                 name: Some(visit.person_name),
             },
             capabilities: visit.capabilities,
-            key_id: visit.key,
+            // To a reseller operators have no names, and a key would be one.
+            key_id: visit.key.filter(|_| visit.operator.is_none()),
             began_at: visit.began_at,
             last_seen_at: visit.last_seen_at,
             ends_at: visit.ends_at,

@@ -72,7 +72,7 @@ impl Reseller {
     }
 
     /// Refuses what the visit may not.
-    fn require(&self, capability: Capability, now: DateTime<Utc>) -> Result<(), Problem> {
+    pub(crate) fn require(&self, capability: Capability, now: DateTime<Utc>) -> Result<(), Problem> {
         if !self.may(capability) {
             let detail = format!(
                 "this visit does not allow it: its link was made without the capability {capability}"

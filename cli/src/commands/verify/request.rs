@@ -4,7 +4,17 @@ use anyhow::{Context as _, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
+use signing::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP};
 use std::collections::BTreeMap;
+
+/// What the portal looks at. Other headers stay here: those of a gateway may be secrets.
+const CHECKED: [&str; 5] = [
+    HEADER_ID,
+    HEADER_TIMESTAMP,
+    HEADER_SIGNATURE,
+    "idempotency-key",
+    "content-length",
+];
 
 /// Headers, and the body byte by byte.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -96,11 +106,12 @@ impl Request {
         }
     }
 
-    /// Each header once, by its name in lower case.
+    /// Each header that the portal looks at once, by its name in lower case.
     pub(super) fn headers(&self) -> BTreeMap<&str, &str> {
         // The first one of a name counts, and the last one that is collected stays.
         let reversed = self.headers.iter().rev();
-        reversed
+        let asked = reversed.filter(|(name, _)| CHECKED.contains(&name.as_str()));
+        asked
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect()
     }

@@ -90,6 +90,12 @@ fn some_time(code: &'static str, text: &str) -> Step {
 }
 
 impl Told<'_> {
+    /// Whether the reseller has done it. Those of visits that are long over are not among the names.
+    fn is_own(&self, actor: &str) -> bool {
+        let visited = format!("@{}>", self.it.reseller);
+        actor.ends_with(&visited) || self.teller.own_names.iter().any(|name| name == actor)
+    }
+
     fn steps(&self) -> Vec<Step> {
         let it = self.it;
         let event = it
@@ -108,13 +114,13 @@ impl Told<'_> {
         let mut steps = vec![step(it.created_at, made)];
         steps.extend(it.history.iter().map(of_attempt));
         steps.extend(it.acts.iter().filter_map(|act| {
-            let own = self.teller.own_names.contains(&act.actor);
+            let own = self.is_own(&act.actor);
             let sentence = match act.action.as_str() {
                 "notification.resend" => Sentence::new("resent", "You had it sent again."),
                 "notification.cancel" if own => Sentence::new("cancelled-by-you", "You cancelled it."),
                 "notification.cancel" => Sentence::new(
                     "cancelled-by-operators",
-                    "The operators of Postrider cancelled it.",
+                    "The operators of the platform cancelled it.",
                 ),
                 _ => return None,
             };
@@ -243,7 +249,7 @@ impl Told<'_> {
             }
             Some(PausedBy::Lane | PausedBy::AllOfReseller | PausedBy::Operator) => {
                 return Some((
-                    Sentence::new("held", "Is held back by the operators of Postrider."),
+                    Sentence::new("held", "Is held back by the operators of the platform."),
                     some_time("released", "It goes on by itself when they let it."),
                 ));
             }
@@ -363,13 +369,13 @@ impl Told<'_> {
                     .iter()
                     .rev()
                     .find(|act| act.action == "notification.cancel")
-                    .is_some_and(|act| self.teller.own_names.contains(&act.actor));
+                    .is_some_and(|act| self.is_own(&act.actor));
                 let headline = if by_you {
                     Sentence::new("cancelled-by-you", "Cancelled by you.")
                 } else {
                     Sentence::new(
                         "cancelled-by-operators",
-                        "Cancelled by the operators of Postrider.",
+                        "Cancelled by the operators of the platform.",
                     )
                 };
                 let next = some_time("done", "Nothing: what was cancelled is not sent any more.");

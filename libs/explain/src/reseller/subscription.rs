@@ -69,7 +69,7 @@ fn held(view: &SubscriptionView, now: DateTime<Utc>) -> Sentence {
         .held_at
         .map_or(String::new(), |since| format!(" since {}", when(since, now)));
     let text = format!(
-        "Held by the operators of Postrider{since}. Its events wait, and are sent when they let it go on."
+        "Held by the operators of the platform{since}. Its events wait, and are sent when they let it go on."
     );
     let held = Sentence::new("held", text);
     match view.held_at {

@@ -475,7 +475,7 @@ async fn pause(
     if let Err(problem) = checked(&fields, lane, true) {
         return again.again(frame, &fields, problem);
     }
-    let asked = pausing(&fields, operator.app.now());
+    let asked = pausing(&fields, operator.app.now())?;
     let answer = pause_lane(operator, Path(lane.to_owned()), asked).await;
     let what = format!("The {}", title(lane).to_lowercase());
     match answer {

@@ -9,7 +9,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use chrono::{DateTime, TimeDelta, Utc};
 use explain::words::time;
-use http_api::{Payload, Problem};
+use http_api::{FieldProblem, Payload, Problem};
 use store::PauseView;
 
 use super::act::{ActForm, Asked};
@@ -44,13 +44,21 @@ pub(super) fn asked_end() -> Asked {
 }
 
 /// The pause that a form asks for at `now`, as the API takes it.
-pub(super) fn pausing(fields: &Fields, now: DateTime<Utc>) -> Payload<PausePayload> {
+///
+/// # Errors
+///
+/// A [`Problem`] for an end that the form does not offer: a pause without one would last.
+pub(super) fn pausing(fields: &Fields, now: DateTime<Utc>) -> Result<Payload<PausePayload>, Problem> {
     let asked = fields.get("until").unwrap_or_default();
     let hours = HOURS.into_iter().find(|hours| hours.to_string() == asked);
-    Payload(PausePayload {
+    if hours.is_none() && !asked.is_empty() {
+        let problem = FieldProblem::new("until", "is not one of the ends that are offered");
+        return Err(Problem::fields(vec![problem]));
+    }
+    Ok(Payload(PausePayload {
         note: fields.get("note").map(str::to_owned),
         until: hours.map(|hours| now + TimeDelta::hours(hours)),
-    })
+    }))
 }
 
 /// What came of a pause, in a sentence; `what` begins it.

@@ -380,7 +380,7 @@ async fn pause(
     Path(name): Path<String>,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let asked = pausing(&fields, operator.app.now());
+    let asked = pausing(&fields, operator.app.now())?;
     match pauses::pause_reseller(operator, Path(name.clone()), asked).await {
         Ok(Json(change)) => Ok(done(&place_of_reseller(&name), &paused(&name, &change))),
         Err(problem) => pause_form(&frame, &name).again(frame, &fields, problem),

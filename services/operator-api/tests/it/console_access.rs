@@ -14,7 +14,7 @@ async fn a_key_is_made_shown_once_and_revoked_by_administrators(rig: &Rig) {
     let page = operator.see("/console/access").await;
     holds(
         &page,
-        &["needs the role admin", "Visits that go on", "data-live=\"5000\""],
+        &["needs the role admin", "Visits that go on", "data-live=\"30000\""],
     );
     let fields = [("called", "ben"), ("roles", "viewer")];
     operator.refused("/console/access/keys", &fields, 403).await;

@@ -447,7 +447,7 @@ async fn a_lane_is_paused_and_resumed_by_its_name_and_with_a_note(rig: &Rig) {
     holds(
         &page,
         &[
-            "The push lane is paused. What comes in waits",
+            "The push lane is paused. What comes is stored, and waits until you resume it.",
             "1 waits because of it",
             "/console/lanes/push/resume",
         ],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::TimeDelta;
+use chrono::{MappedLocalTime, TimeDelta};
 use domain::notification::ERROR_TYPES;
 use http_api::{FieldProblem, Id, Params, Problem};
 use pages::{Fields, Markup, Page, done, see_other};
@@ -66,7 +66,12 @@ impl DeliveryParams {
         let time = |name: &'static str, text: Option<&str>| {
             let read = |text: &str| {
                 let wrong = || Problem::query(name, "must be a time such as 2026-11-21T12:00");
-                words::time(text.trim(), frame.preferences.zone).ok_or_else(wrong)
+                let pick = if name == "until" {
+                    MappedLocalTime::latest
+                } else {
+                    MappedLocalTime::earliest
+                };
+                words::time(text.trim(), frame.preferences.zone, pick).ok_or_else(wrong)
             };
             text.map(read).transpose()
         };
@@ -77,8 +82,8 @@ impl DeliveryParams {
             event_type: self.event_type.clone(),
             code: self.code,
             error: self.error.clone(),
-            event_id: self.q.as_deref().map(|id| id.trim().to_owned()),
-            value: self.value.as_deref().map(|value| value.trim().to_owned()),
+            event_id: typed(self.q.as_deref()),
+            value: typed(self.value.as_deref()),
             // Both hold, so that the later one does.
             since: time("since", self.since.as_deref())?.max(within),
             until: time("until", self.until.as_deref())?,
@@ -86,6 +91,12 @@ impl DeliveryParams {
             cursor: self.cursor.clone(),
         })
     }
+}
+
+/// What was typed, if it was more than blanks.
+fn typed(text: Option<&str>) -> Option<String> {
+    let text = text.map(str::trim).filter(|text| !text.is_empty());
+    text.map(str::to_owned)
 }
 
 /// A notification with where it goes.
@@ -196,7 +207,7 @@ impl Deliveries {
     /// A time of the address as the field for it takes it.
     fn field_of(&self, name: &str) -> String {
         let zone = self.frame.preferences.zone;
-        words::time(&self.frame.asked(name), zone).map_or_else(String::new, |at| {
+        words::time(&self.frame.asked(name), zone, MappedLocalTime::earliest).map_or_else(String::new, |at| {
             at.with_timezone(&zone).format("%Y-%m-%dT%H:%M").to_string()
         })
     }

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use chrono::MappedLocalTime;
 use domain::capability::Capability;
 use domain::subscription::ReplayStatus;
 use http::StatusCode;
@@ -192,8 +193,8 @@ async fn start(
         .filter(|name| !name.is_empty());
     let types: Vec<_> = types.map(str::to_owned).collect();
     let payload = ReplayPayload {
-        since: words::time(&since, zone),
-        until: words::time(&until, zone),
+        since: words::time(&since, zone, MappedLocalTime::earliest),
+        until: words::time(&until, zone, MappedLocalTime::latest),
         event_types: Some(types).filter(|types| !types.is_empty()),
         statuses: Some(statuses.clone()).filter(|statuses| !statuses.is_empty()),
         dry_run: Some(is_count),

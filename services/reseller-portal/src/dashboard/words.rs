@@ -1,6 +1,6 @@
 //! Endpoints, states, rates and reasons as resellers read them. Pure.
 
-use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 use pages::{Markup, escape};
 use url::Url;
@@ -167,8 +167,13 @@ pub(super) fn progress(part: f64, tone: &str) -> Markup {
     ))
 }
 
-/// A time as a field for one sends it, which is in the viewer's zone, or as the API takes it.
-pub(super) fn time(text: &str, zone: Tz) -> Option<DateTime<Utc>> {
+/// A time as a field for one sends it, which is in the viewer's zone, or as the API takes it. Where clocks go back, a time is there twice: the
+/// earlier one of a beginning and the later one of an end leave nothing out.
+pub(super) fn time(
+    text: &str,
+    zone: Tz,
+    pick: fn(MappedLocalTime<DateTime<Tz>>) -> Option<DateTime<Tz>>,
+) -> Option<DateTime<Utc>> {
     if let Ok(at) = text.parse() {
         return Some(at);
     }
@@ -176,8 +181,7 @@ pub(super) fn time(text: &str, zone: Tz) -> Option<DateTime<Utc>> {
     let found = formats
         .iter()
         .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())?;
-    // Where clocks go back, a time is there twice: the earlier one leaves nothing out.
-    Some(found.and_local_timezone(zone).earliest()?.to_utc())
+    Some(pick(found.and_local_timezone(zone))?.to_utc())
 }
 
 /// A size.
@@ -224,7 +228,7 @@ mod tests {
     #[test]
     fn a_time_is_read_in_the_zone_of_the_viewer() {
         let riga = chrono_tz::Europe::Riga;
-        let read = |text| time(text, riga).map(|at| at.to_rfc3339());
+        let read = |text| time(text, riga, MappedLocalTime::earliest).map(|at| at.to_rfc3339());
         let noon = Some("2026-11-21T10:00:00+00:00".to_owned());
         assert_eq!(read("2026-11-21T12:00"), noon);
         assert_eq!(read("2026-11-21 12:00"), noon);

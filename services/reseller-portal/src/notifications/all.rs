@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::capability::Capability;
 use domain::notification::ERROR_TYPES;
 use domain::subscription::HeldBack;
 use http_api::paging;
@@ -145,6 +146,10 @@ pub(crate) async fn list_all(
     reseller: Reseller,
     Params(params): Params<AllParams>,
 ) -> Result<Json<PartDocument>, Problem> {
+    // What is found by a value says that the body has it.
+    if params.value.is_some() {
+        reseller.require(Capability::Bodies, app.now())?;
+    }
     let subscriptions = subscriptions(&app, &reseller, params.subscription).await?;
     let asked = asked(subscriptions, &params, app.now())?;
     let look = async {

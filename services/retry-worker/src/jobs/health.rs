@@ -22,7 +22,10 @@ impl Job for EvaluateHealth {
             evidence_after: health.evidence_after,
         };
         let now = context.present().await?;
-        let evaluated = context.store.evaluate_health(&policy, now).await?;
+        let evaluated = context.store.evaluate_health(&policy, now).await;
+        // Afterwards: it may wait for claims that are under way. Whichever of the two fails, the other is done.
+        let ended = context.store.end_pauses(now).await;
+        let (evaluated, ended) = (evaluated?, ended?);
         if evaluated.degraded + evaluated.deactivated > 0 {
             tracing::info!(
                 degraded = evaluated.degraded,
@@ -30,8 +33,6 @@ impl Job for EvaluateHealth {
                 "evaluated subscriptions whose endpoints keep failing"
             );
         }
-        // Afterwards: it may wait for claims that are under way.
-        let ended = context.store.end_pauses(now).await?;
         if ended > 0 {
             tracing::info!(pauses = ended, "ended pauses whose time was over");
         }

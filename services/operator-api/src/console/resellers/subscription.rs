@@ -329,7 +329,7 @@ async fn pause(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let viewer = operator.viewer();
-    let asked = pausing(&fields, app.now());
+    let asked = pausing(&fields, app.now())?;
     match pauses::pause_subscription(operator, Id(id), asked).await {
         Ok(Json(change)) => Ok(done(
             &place_of_subscription(id),

@@ -526,6 +526,17 @@ pub(super) const CASES: &[Case] = &[
         "The key shop ends at",
     ),
     (
+        "paused",
+        Severity::Warning,
+        |f| {
+            tables(f).pauses = vec![store::PauseView {
+                until: Some(now() - TimeDelta::minutes(3)),
+                ..pause("reseller", "acme")
+            }];
+        },
+        "The reseller acme is paused",
+    ),
+    (
         "mails-failed",
         Severity::Notice,
         |f| tables(f).mails.failed = 2,

@@ -14,6 +14,8 @@ use explain::words::{endpoint, length, number, of, when};
 
 /// Open dead letters of the last ten minutes that are no longer a few.
 const MANY_DEAD_LETTERS: u64 = 20;
+/// How long after its end a pause should have been ended at the latest.
+const PAUSE_OVERDUE: TimeDelta = TimeDelta::minutes(2);
 /// How long before its end a key in use is more than worth knowing.
 const KEY_ENDS_SOON: TimeDelta = TimeDelta::hours(24);
 /// Most pauses that are told one by one.
@@ -128,12 +130,19 @@ fn pauses(known: &Known<'_>) -> Vec<Finding> {
         let waits = known.tables.waiting_for(pause).map_or(String::new(), |waiting| {
             format!(" {} now.", waits(pause, waiting))
         });
-        let end = match pause.until {
-            None => "until it is resumed",
-            Some(_) => "until then, unless it is resumed before",
+        let is_overdue = pause
+            .until
+            .is_some_and(|until| until + PAUSE_OVERDUE < known.facts.now);
+        let (severity, end) = match pause.until {
+            None => (Severity::Notice, "until it is resumed"),
+            Some(_) if is_overdue => (
+                Severity::Warning,
+                "until it is resumed: its end has passed, and no retry-worker has ended it",
+            ),
+            Some(_) => (Severity::Notice, "until then, unless it is resumed before"),
         };
         let meaning = format!("Nothing of it is sent {end}. What comes is stored and waits.{waits}");
-        Finding::new(("paused", Severity::Notice, page_of(&pause.scope)), text, meaning)
+        Finding::new(("paused", severity, page_of(&pause.scope)), text, meaning)
             .with(format!("postrider resume {} {}", pause.scope, pause.key))
     });
     let mut findings: Vec<Finding> = told.collect();

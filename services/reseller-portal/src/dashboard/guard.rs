@@ -110,10 +110,6 @@ fn keep_in_frame(response: &mut Response) {
         .collect();
     response.headers_mut().remove(header::SET_COOKIE);
     for cookie in cookies {
-        if cookie.starts_with("pr_prefs=") {
-            // One that is kept outside of frames has the same name, and would be read first.
-            append_cookie(response, "pr_prefs=; Secure; Path=/; Max-Age=0");
-        }
         append_cookie(response, &cookie);
     }
 }

@@ -127,7 +127,7 @@ async fn deliveries_are_filtered_by_everything_that_the_list_of_the_api_is(porta
     .execute(&portal.pool)
     .await
     .unwrap();
-    let browser = entered(&portal, &["resend"]).await;
+    let browser = entered(&portal, &["bodies", "resend"]).await;
     let between = (portal.now() - TimeDelta::hours(1))
         .format("%Y-%m-%dT%H:%M")
         .to_string();
@@ -174,4 +174,8 @@ async fn deliveries_are_filtered_by_everything_that_the_list_of_the_api_is(porta
         }
     }
     assert_eq!(browser.get(&format!("{list}?{of_one}")).await.status, 400);
+    // What is found by a value says that the body has it.
+    let without = entered(&portal, &[]).await;
+    assert_eq!(without.get("/app/deliveries?value=example.lv").await.status, 403);
+    assert!(!without.see("/app/deliveries").await.contains("name=\"value\""));
 }

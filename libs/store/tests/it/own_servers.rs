@@ -31,17 +31,20 @@ pub(crate) fn store_at(url: String) -> Store {
 /// A process that ends with the value, or when the test is killed.
 pub(crate) struct Server {
     process: Child,
+    /// What ends it at once.
+    end: Signal,
     pub(crate) address: SocketAddr,
     /// Removed after the end of the process.
     _folder: TempDir,
 }
 
 impl Server {
-    pub(crate) fn start(mut command: Command, address: SocketAddr, folder: TempDir) -> Self {
+    pub(crate) fn start(mut command: Command, end: Signal, address: SocketAddr, folder: TempDir) -> Self {
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         command.stdout(log.try_clone().unwrap()).stderr(log);
         Self {
             process: command.spawn().unwrap(),
+            end,
             address,
             _folder: folder,
         }
@@ -50,8 +53,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // PostgreSQL then ends at once and clears away what it would leave in shared memory after SIGKILL.
-        let _ = kill_process(Pid::from_child(&self.process), Signal::QUIT);
+        let _ = kill_process(Pid::from_child(&self.process), self.end);
         let _ = self.process.wait();
     }
 }
@@ -143,7 +145,8 @@ async fn start_postgres(folder: TempDir) -> Server {
             "unix_socket_directories=",
         ])
         .args(["-c", "fsync=off", "-p", &address.port().to_string()]);
-    let server = Server::start(postgres, address, folder);
+    // Unlike after SIGKILL, it clears away what it has in shared memory.
+    let server = Server::start(postgres, Signal::QUIT, address, folder);
     connection_to(&server).await.close().await.unwrap();
     server
 }

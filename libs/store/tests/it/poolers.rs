@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rustix::process::Signal;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool, Row as _};
 use store::Error;
@@ -42,7 +43,8 @@ async fn pgbouncer(pool: &PgPool, settings: &[&str]) -> Option<(Server, String)>
     give(&file);
     let mut program = command(Path::new(PROGRAM));
     program.arg(&file);
-    let pooler = Server::start(program, address, folder);
+    // It does not handle SIGQUIT, which a shell has its jobs in the background ignore.
+    let pooler = Server::start(program, Signal::TERM, address, folder);
     eventually("the pooler to listen", async || {
         TcpStream::connect(address).await.ok()
     })

@@ -14,6 +14,7 @@ pub mod fuzzing;
 mod idempotency;
 mod json;
 mod kind;
+pub mod last_answer;
 mod observe;
 pub mod openapi;
 mod outage;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use domain::notification::{ERROR_TYPES, NotificationStatus};
+use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
 use domain::subscription::{HeldBack, PausedBy};
-use http_api::{Params, Problem, paging};
+use http_api::{Params, Problem, last_answer, paging};
 use serde::{Deserialize, Serialize};
 use store::Examined;
 use store::webhook::{NotificationFound, NotificationSearch, NotificationsOf};
@@ -199,8 +199,8 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         status: word("status", params.status.as_deref(), &statuses)?,
         event_type: text("eventType", params.event_type.as_deref())?,
         value: text("value", params.value.as_deref())?,
-        code: code(params.code)?,
-        error: error_type(params.error.as_deref())?,
+        code: last_answer::code(params.code)?,
+        error: last_answer::error_type(params.error.as_deref())?,
         since,
         until,
     };
@@ -208,22 +208,6 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         check_event(params, &event)?;
     }
     Ok(search)
-}
-
-fn code(given: Option<u16>) -> Result<Option<u16>, Problem> {
-    if given.is_some_and(|code| !(100..600).contains(&code)) {
-        return Err(Problem::query("code", "must be between 100 and 599"));
-    }
-    Ok(given)
-}
-
-fn error_type(given: Option<&str>) -> Result<Option<&'static str>, Problem> {
-    let find = |name: &str| {
-        let mut known = ERROR_TYPES.into_iter();
-        let wrong = || Problem::query("error", format!("must be one of {}", ERROR_TYPES.join(", ")));
-        known.find(|known| *known == name).ok_or_else(wrong)
-    };
-    given.map(find).transpose()
 }
 
 /// An event has few notifications, which are there at once.

@@ -127,6 +127,11 @@ impl DeadLetterFilter {
         matches!(others, (None, None, None, None))
     }
 
+    /// Whether it chooses among the kinds of failure, and the tallies know the rest of it.
+    pub(crate) fn names_kinds(&self) -> bool {
+        self.is_by_tally() && (self.fingerprint.is_some() || self.target.is_some())
+    }
+
     /// The filter as the API takes it; what restricts nothing is left out.
     pub fn to_json(&self) -> Value {
         let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);

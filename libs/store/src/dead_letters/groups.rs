@@ -90,9 +90,10 @@ impl Store {
         filter: &DeadLetterFilter,
         limit: u32,
     ) -> Result<DeadLetterGroups, Error> {
-        let rows = match Lead::of(filter) {
-            Lead::Reason | Lead::Kinds(_) => self.groups_by_tally(filter, limit).await?,
-            lead => self.groups_by_dead_letter(filter, &lead, limit).await?,
+        let rows = if filter.is_by_tally() {
+            self.groups_by_tally(filter, limit).await?
+        } else {
+            self.groups_by_dead_letter(filter, limit).await?
         };
         let total = rows.first().map_or(0, |row| row.total.unsigned_abs());
         let at_least = rows.first().is_some_and(|row| row.at_least);
@@ -138,12 +139,8 @@ impl Store {
     }
 
     /// The newest dead letters of the streams, counted one by one.
-    async fn groups_by_dead_letter(
-        &self,
-        filter: &DeadLetterFilter,
-        lead: &Lead,
-        limit: u32,
-    ) -> Result<Vec<Row>, Error> {
+    async fn groups_by_dead_letter(&self, filter: &DeadLetterFilter, limit: u32) -> Result<Vec<Row>, Error> {
+        let lead = Lead::of(filter);
         let mut query = QueryBuilder::new("WITH examined AS MATERIALIZED (SELECT l.*");
         lead.keys(&mut query, filter);
         query.push(

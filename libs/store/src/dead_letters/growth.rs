@@ -32,25 +32,17 @@ struct Tallied {
     letters: Vec<i64>,
 }
 
-impl Tallied {
-    /// By a clock that is behind the database's, an hour may lie ahead; that one is left out.
-    fn by_hour(self, hours: usize) -> DeadLetterHours {
-        let mut sums = vec![0; hours];
-        for (hour, letters) in self.hours.into_iter().zip(self.letters) {
-            if let Some(sum) = usize::try_from(hour).ok().and_then(|hour| sums.get_mut(hour)) {
-                *sum += letters;
-            }
-        }
-        DeadLetterHours {
-            lane: self.lane,
-            fingerprint: self.fingerprint,
-            target: self.target,
-            counts: sums
-                .into_iter()
-                .map(|sum: i64| sum.max(0).unsigned_abs())
-                .collect(),
+/// The sums of so many hours, the first hour first. By a clock that is behind the database's, an hour may lie ahead; that one is left out.
+fn by_hour(tallies: impl IntoIterator<Item = (i32, i64)>, hours: usize) -> Vec<u64> {
+    let mut sums = vec![0; hours];
+    for (hour, letters) in tallies {
+        if let Some(sum) = usize::try_from(hour).ok().and_then(|hour| sums.get_mut(hour)) {
+            *sum += letters;
         }
     }
+    sums.into_iter()
+        .map(|sum: i64| sum.max(0).unsigned_abs())
+        .collect()
 }
 
 impl Store {
@@ -87,26 +79,31 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        Ok(kinds.into_iter().map(|kind| kind.by_hour(hours)).collect())
+        let kinds = kinds.into_iter().map(|kind| DeadLetterHours {
+            lane: kind.lane,
+            fingerprint: kind.fingerprint,
+            target: kind.target,
+            counts: by_hour(kind.hours.into_iter().zip(kind.letters), hours),
+        });
+        Ok(kinds.collect())
     }
 
-    /// How many dead letters were written in each hour since `since`, of all kinds together, as far as `filter` says what
-    /// [`Self::dead_letter_hours`] heeds. Hours without any are left out.
+    /// The same of all kinds together.
     pub async fn dead_letters_by_hour(
         &self,
         filter: &DeadLetterFilter,
-        since: DateTime<Utc>,
-    ) -> Result<Vec<(DateTime<Utc>, u64)>, Error> {
+        (since, hours): (DateTime<Utc>, usize),
+    ) -> Result<Vec<u64>, Error> {
         let (fingerprint, prefix) = fingerprint_of(filter);
         let target = filter.target.as_deref().map(storable);
-        let hours = sqlx::query!(
+        let tallies = sqlx::query!(
             r#"
-            SELECT hour, sum(letters)::bigint AS "letters!"
+            SELECT (extract(epoch FROM hour - $7::timestamptz) / 3600)::integer AS "hour!", sum(letters)::bigint AS "letters!"
             FROM dead_letter_tallies
             WHERE state = ANY ($1::text[]) AND lane = ANY ($2::text[]) AND reason = ANY ($3::text[])
               AND ($4::text IS NULL OR fingerprint = $4 OR $5::boolean AND starts_with(fingerprint, $4))
               AND ($6::text IS NULL OR target = $6) AND hour >= $7
-            GROUP BY hour HAVING sum(letters) > 0 ORDER BY hour
+            GROUP BY hour HAVING sum(letters) > 0
             "#,
             &states_of(filter) as &[&str],
             &lanes_of(filter) as &[&str],
@@ -118,9 +115,7 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let hour = hours
-            .into_iter()
-            .map(|one| (one.hour, one.letters.unsigned_abs()));
-        Ok(hour.collect())
+        let tallies = tallies.into_iter().map(|one| (one.hour, one.letters));
+        Ok(by_hour(tallies, hours))
     }
 }

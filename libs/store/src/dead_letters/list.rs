@@ -77,8 +77,7 @@ impl Store {
     /// The index that leads through a list. The kinds do when there are few enough of them to take the head of each.
     async fn lead_of(&self, filter: &DeadLetterFilter, limit: usize) -> Result<Lead, Error> {
         let lead = Lead::of(filter);
-        let by_kind = filter.fingerprint.is_some() || filter.target.is_some();
-        if !(by_kind && matches!(lead, Lead::Reason)) {
+        if !filter.names_kinds() {
             return Ok(lead);
         }
         let most = EXAMINED_MAX / (limit + 1);

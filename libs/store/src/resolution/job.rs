@@ -98,28 +98,31 @@ pub(super) fn counts(stored: &Value) -> BTreeMap<String, u64> {
         .collect()
 }
 
+/// Reads jobs; `$selection` is their filter as it is to be read, and `$which` is which of them.
+macro_rules! jobs {
+    ($selection:literal, $which:literal $(, $value:expr)*) => {
+        sqlx::query_as!(
+            DeadLetterJob,
+            "SELECT id, action AS \"action: Name<_>\", status AS \"status: Name<_>\", " + $selection + " AS \"selection!: DeadLetterSelection\", note,
+                    per_second AS \"per_second: Count\", matching AS \"matching: Count\", examined AS \"examined: Count\",
+                    done AS \"done: Count\", skipped AS \"skipped: Counts\", created_by, created_at, updated_at, finished_at, recovers,
+                    ended_because AS \"ended_because!: Nullable<Name<_>>\",
+                    CASE WHEN status = 'CANCELLED' THEN (
+                        SELECT a.actor FROM audit_log a
+                        WHERE a.subject = 'dead-letter-job/' || j.id::text AND a.action = 'dead-letter-job.cancel'
+                        ORDER BY a.id DESC LIMIT 1) END AS \"cancelled_by?\",
+                    letters_max AS \"letters_max!: Nullable<Count>\", newest_first,
+                    canary AS \"canary!: Nullable<Count>\", pause_above AS \"pause_above!: Nullable<Count>\",
+                    paused_because AS \"paused_because!: Nullable<Name<_>>\"
+             FROM dead_letter_jobs j WHERE " + $which
+            $(, $value)*
+        )
+    };
+}
+
 /// One job, as the caller's transaction sees it.
 pub(super) async fn find(connection: &mut PgConnection, id: Uuid) -> Result<Option<DeadLetterJob>, Error> {
-    Ok(sqlx::query_as!(
-        DeadLetterJob,
-        r#"
-        SELECT id, action AS "action: Name<_>", status AS "status: Name<_>", filter AS "selection: DeadLetterSelection", note,
-               per_second AS "per_second: Count", matching AS "matching: Count", examined AS "examined: Count",
-               done AS "done: Count", skipped AS "skipped: Counts", created_by, created_at, updated_at, finished_at, recovers,
-               ended_because AS "ended_because!: Nullable<Name<_>>",
-               CASE WHEN status = 'CANCELLED' THEN (
-                   SELECT a.actor FROM audit_log a
-                   WHERE a.subject = 'dead-letter-job/' || j.id::text AND a.action = 'dead-letter-job.cancel'
-                   ORDER BY a.id DESC LIMIT 1) END AS "cancelled_by?",
-               letters_max AS "letters_max!: Nullable<Count>", newest_first,
-               canary AS "canary!: Nullable<Count>", pause_above AS "pause_above!: Nullable<Count>",
-               paused_because AS "paused_because!: Nullable<Name<_>>"
-        FROM dead_letter_jobs j WHERE id = $1
-        "#,
-        id,
-    )
-    .fetch_optional(connection)
-    .await?)
+    Ok(jobs!("filter", "id = $1", id).fetch_optional(connection).await?)
 }
 
 impl Store {
@@ -137,28 +140,12 @@ impl Store {
         before: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<DeadLetterJob>, Error> {
-        Ok(sqlx::query_as!(
-            DeadLetterJob,
-            r#"
-            SELECT id, action AS "action: Name<_>", status AS "status: Name<_>",
-                   CASE WHEN filter ? 'ids' THEN '{"ids": []}' ELSE filter END AS "selection!: DeadLetterSelection", note,
-                   per_second AS "per_second: Count", matching AS "matching: Count", examined AS "examined: Count",
-                   done AS "done: Count", skipped AS "skipped: Counts", created_by, created_at, updated_at, finished_at, recovers,
-                   ended_because AS "ended_because!: Nullable<Name<_>>",
-                   CASE WHEN status = 'CANCELLED' THEN (
-                       SELECT a.actor FROM audit_log a
-                       WHERE a.subject = 'dead-letter-job/' || j.id::text AND a.action = 'dead-letter-job.cancel'
-                       ORDER BY a.id DESC LIMIT 1) END AS "cancelled_by?",
-                   letters_max AS "letters_max!: Nullable<Count>", newest_first,
-                   canary AS "canary!: Nullable<Count>", pause_above AS "pause_above!: Nullable<Count>",
-                   paused_because AS "paused_because!: Nullable<Name<_>>"
-            FROM dead_letter_jobs j
-            WHERE ($1::text IS NULL OR status = $1) AND ($2::uuid IS NULL OR id < $2)
-            ORDER BY id DESC LIMIT $3
-            "#,
+        Ok(jobs!(
+            "CASE WHEN filter ? 'ids' THEN '{\"ids\": []}' ELSE filter END",
+            "($1::text IS NULL OR status = $1) AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3",
             status.map(JobStatus::as_str),
             before,
-            i64::from(limit),
+            i64::from(limit)
         )
         .fetch_all(&self.pool)
         .await?)

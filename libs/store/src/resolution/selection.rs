@@ -138,22 +138,18 @@ impl Store {
         if found.at_least || counted < found.total {
             return Ok(None);
         }
-        let mut kinds: BTreeMap<(&str, String), u64> = BTreeMap::new();
+        let mut kinds = BTreeMap::new();
         for group in &found.groups {
-            *kinds
-                .entry((group.lane.as_str(), group.fingerprint.clone()))
-                .or_default() += group.dead_letters;
+            let kind = kinds
+                .entry((group.lane.as_str(), &group.fingerprint))
+                .or_insert_with(|| DeadLetterKind {
+                    lane: group.lane,
+                    fingerprint: group.fingerprint.clone(),
+                    count: 0,
+                });
+            kind.count += group.dead_letters;
         }
-        let mut kinds: Vec<DeadLetterKind> = kinds
-            .into_iter()
-            .map(|((lane, fingerprint), count)| {
-                Ok(DeadLetterKind {
-                    lane: stored("lane", lane)?,
-                    fingerprint,
-                    count,
-                })
-            })
-            .collect::<Result<_, Error>>()?;
+        let mut kinds: Vec<_> = kinds.into_values().collect();
         // Those of the same number stay by lane and fingerprint.
         kinds.sort_by_key(|kind| Reverse(kind.count));
         Ok(Some(Preview {
@@ -251,10 +247,7 @@ pub(super) async fn count_up_to(
 type KindRow = (String, String, i64, DateTime<Utc>, DateTime<Utc>);
 
 /// As [`Store::preview_dead_letters`], of what was there when the transaction began.
-pub(super) async fn preview(
-    connection: &mut PgConnection,
-    selection: &DeadLetterSelection,
-) -> Result<Preview, Error> {
+async fn preview(connection: &mut PgConnection, selection: &DeadLetterSelection) -> Result<Preview, Error> {
     let mut query = QueryBuilder::new(
         "SELECT lane, fingerprint, count(*), min(created_at), max(created_at) FROM dead_letters WHERE created_at < now()",
     );
@@ -358,7 +351,7 @@ async fn branches(
         return Ok(vec![selection.clone()]);
     };
     let filter = open(filter);
-    if filter.is_by_tally() && (filter.fingerprint.is_some() || filter.target.is_some()) {
+    if filter.names_kinds() {
         let kinds = kinds_of(connection, &filter, KINDS_MAX + 1).await?;
         // An asterisk at its end stands for anything, also where it was meant as one.
         if kinds.len() <= KINDS_MAX && kinds.iter().all(|kind| !kind.fingerprint.ends_with('*')) {

@@ -104,20 +104,23 @@ async fn page(
     frame: Frame,
     Params(params): Params<KeyParams>,
 ) -> Result<impl IntoResponse, Problem> {
-    let Json(keys) = keys::list(State(Arc::clone(&app)), viewer, Params(params)).await?;
     let first = Params(VisitParams {
         limit: Some(200),
         cursor: None,
     });
-    let Json(visits) = visits::list(State(Arc::clone(&app)), viewer, first).await?;
     let of_resellers = || {
         Params(PortalParams {
             limit: Some(OF_RESELLERS),
             ..PortalParams::default()
         })
     };
-    let Json(portal_visits) = portal_links::visits(State(Arc::clone(&app)), viewer, of_resellers()).await?;
-    let Json(links) = portal_links::list(State(app), viewer, of_resellers()).await?;
+    let app = || State(Arc::clone(&app));
+    let (Json(keys), Json(visits), Json(portal_visits), Json(links)) = tokio::try_join!(
+        keys::list(app(), viewer, Params(params)),
+        visits::list(app(), viewer, first),
+        portal_links::visits(app(), viewer, of_resellers()),
+        portal_links::list(app(), viewer, of_resellers()),
+    )?;
     Ok(Page(Access {
         form: key_form(&frame).in_dialog(),
         keys,

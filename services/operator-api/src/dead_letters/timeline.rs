@@ -108,22 +108,15 @@ pub(crate) async fn timeline(
     let limit = within("limit", params.limit.unwrap_or(DEFAULT_LIMIT), (0, LIMIT_MAX))?;
     let since = hour_of(app.now()) - TimeDelta::hours(i64::from(hours) - 1);
     let counting = async {
-        let sums = app.store.dead_letters_by_hour(&filter, since).await?;
+        let span = (since, hours as usize);
+        let counts = app.store.dead_letters_by_hour(&filter, span).await?;
         let groups = match limit {
             0 => Vec::new(),
-            _ => {
-                app.store
-                    .dead_letter_hours(&filter, (since, hours as usize), limit)
-                    .await?
-            }
+            _ => app.store.dead_letter_hours(&filter, span, limit).await?,
         };
-        Ok((sums, groups))
+        Ok((counts, groups))
     };
-    let (sums, groups) = http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await?;
-    let mut counts = vec![0; hours as usize];
-    for (hour, count) in sums {
-        put(&mut counts, (since, hour), count);
-    }
+    let (counts, groups) = http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await?;
     Ok(Json(TimelineDocument {
         since,
         counts,
@@ -156,13 +149,5 @@ impl From<DeadLetterHours> for GroupTimeline {
             target: hours.target,
             counts: hours.counts,
         }
-    }
-}
-
-/// Puts the count of an hour where it belongs. By a clock that is behind the database's, an hour may lie ahead; that one is left out.
-fn put(counts: &mut [u64], (since, hour): (DateTime<Utc>, DateTime<Utc>), count: u64) {
-    let place = usize::try_from((hour - since).num_hours()).ok();
-    if let Some(place) = place.and_then(|place| counts.get_mut(place)) {
-        *place = count;
     }
 }

@@ -437,7 +437,18 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
     )?;
     let month = Month::containing(now);
     let webpush = webpush_facts(store, month).await?;
-    let (subscriptions, in_trouble, failing, outbox, mails, months_ahead, has_this_month, jobs) = tokio::try_join!(
+    let (
+        subscriptions,
+        in_trouble,
+        failing,
+        outbox,
+        mails,
+        months_ahead,
+        has_this_month,
+        jobs,
+        broken_glass,
+        ending_keys,
+    ) = tokio::try_join!(
         store.subscription_states(),
         store.subscriptions_in_trouble(now),
         store.count_failing_subscriptions(now - FAILING),
@@ -446,8 +457,6 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         store.partitions_ahead(month),
         store.has_partitions(month),
         store.jobs_in_progress(now),
-    )?;
-    let (broken_glass, ending_keys) = tokio::try_join!(
         store.broken_glass(now - BROKEN_GLASS),
         store.keys_about_to_end(now, ENDING_KEYS),
     )?;

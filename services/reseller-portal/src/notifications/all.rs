@@ -6,10 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
-use domain::notification::ERROR_TYPES;
 use domain::subscription::HeldBack;
-use http_api::paging;
-use http_api::{Params, Problem};
+use http_api::{Params, Problem, last_answer, paging};
 use serde::{Deserialize, Serialize};
 use store::Examined;
 use store::webhook::{LastAnswer, NotificationsAsked, ResellerNotification};
@@ -206,9 +204,7 @@ fn asked(
     params: &AllParams,
     now: DateTime<Utc>,
 ) -> Result<NotificationsAsked, Problem> {
-    if params.code.is_some_and(|code| !(100..600).contains(&code)) {
-        return Err(Problem::query("code", "must be between 100 and 599"));
-    }
+    let code = last_answer::code(params.code)?;
     for (name, text) in [("eventId", &params.event_id), ("value", &params.value)] {
         let text = text.as_deref();
         if text.is_some_and(|text| text.is_empty() || text.len() > TEXT_MAX_BYTES) {
@@ -227,7 +223,7 @@ fn asked(
         subscriptions,
         statuses: list::statuses(params.status.as_deref())?,
         event_types: list::event_types(params.event_type.as_deref())?,
-        code: params.code,
+        code,
         errors: errors(params.error.as_deref())?,
         value: params.value.clone(),
         since: params.since.map_or(earliest, |since| since.max(earliest)),
@@ -239,17 +235,10 @@ fn asked(
 }
 
 fn errors(asked: Option<&str>) -> Result<Vec<&'static str>, Problem> {
-    let Some(name) = asked else {
-        return Ok(Vec::new());
-    };
-    match ERROR_TYPES.into_iter().find(|known| *known == name) {
-        Some(DNS | EGRESS) => Ok(vec![DNS, EGRESS]),
-        Some(kind) => Ok(vec![kind]),
-        None => Err(Problem::query(
-            "error",
-            format!("must be one of {}", ERROR_TYPES.join(", ")),
-        )),
-    }
+    Ok(match last_answer::error_type(asked)? {
+        Some(DNS | EGRESS) => vec![DNS, EGRESS],
+        kind => kind.into_iter().collect(),
+    })
 }
 
 /// Whether one that was found by its event is what is asked for.

@@ -26,6 +26,7 @@ use crate::commands::pauses::{PauseCommand, PausesArgs, ResumeCommand};
 use crate::commands::push::PushArgs;
 use crate::commands::quotas::QuotasCommand;
 use crate::commands::receive::ReceiveArgs;
+use crate::commands::recover::RecoverArgs;
 use crate::commands::rescue::RescueArgs;
 use crate::commands::reseller::notifications::{AttemptsArgs, NotificationsCommand, ResendArgs};
 use crate::commands::reseller::overview::{ActivityArgs, LimitsArgs, OverviewArgs};
@@ -197,6 +198,8 @@ pub(crate) enum Tool {
     RetryNow(RetryNowCommand),
     /// Rescues at once what was lost.
     Rescue(RescueArgs),
+    /// Makes a database safe to go on with that was restored to an earlier moment.
+    Recover(RecoverArgs),
     /// Receives notifications on this machine: verifies, shows and passes them on.
     Listen(ListenArgs),
     /// Sends a signed sample of an event type to an endpoint.

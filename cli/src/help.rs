@@ -58,7 +58,10 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "visits",
         ],
     ),
-    ("On the database", &["migrate", "keys", "event-types", "quotas"]),
+    (
+        "On the database",
+        &["migrate", "keys", "event-types", "quotas", "recover"],
+    ),
     ("Services", &["up", "serve", "config", "healthcheck"]),
     (
         "To try things, and the rest",
@@ -67,11 +70,12 @@ const GROUPS: [(&str, &[&str]); 7] = [
 ];
 
 /// The commands that read the configuration.
-const CONFIGURED: [&str; 8] = [
+const CONFIGURED: [&str; 9] = [
     "migrate",
     "keys",
     "event-types",
     "quotas",
+    "recover",
     "up",
     "serve",
     "config",

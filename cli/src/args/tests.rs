@@ -10,7 +10,7 @@ mod examples;
 const GUIDE: &str = include_str!("../../../docs/cli.md");
 
 /// The commands for the engineer on call: each shows in its help how it is used.
-const ON_CALL: [&str; 13] = [
+const ON_CALL: [&str; 14] = [
     "audit",
     "broker",
     "cancel",
@@ -21,6 +21,7 @@ const ON_CALL: [&str; 13] = [
     "jobs",
     "pause",
     "pauses",
+    "recover",
     "rescue",
     "resume",
     "status",

@@ -24,6 +24,7 @@ pub(crate) mod pauses;
 pub(crate) mod push;
 pub(crate) mod quotas;
 pub(crate) mod receive;
+pub(crate) mod recover;
 pub(crate) mod rescue;
 pub(crate) mod reseller;
 pub(crate) mod retry_now;
@@ -56,6 +57,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Cancel(command) => cancel::run(command).await,
         Tool::RetryNow(command) => retry_now::run(command).await,
         Tool::Rescue(args) => rescue::run(&args).await,
+        Tool::Recover(args) => recover::run(sources, &args).await,
         Tool::Sim(command) => sim::run(sources, command).await,
         Tool::Push(args) => push::run(args).await,
         Tool::Event(command) => event::run(command).await,

@@ -139,6 +139,9 @@ pub enum Event {
     Resend,
     /// An operator does not want it sent any more. That is final.
     Cancel,
+    /// The database was restored to a moment before which it had not ended, and it may have been sent since: it ends until an operator wants
+    /// it again.
+    Quarantine,
 }
 
 listed!(Event);
@@ -266,6 +269,7 @@ pub fn transition(
         (S::Sending, E::FailRetryable | E::Rescue) => Ok(S::GivenUp),
         (S::Scheduled | S::Pending | S::Queued | S::Retry, E::Abandon) => Ok(S::GivenUp),
         (S::Scheduled | S::Pending | S::Queued | S::Retry, E::Cancel) => Ok(S::Cancelled),
+        (S::Scheduled | S::Pending | S::Queued | S::Sending | S::Retry, E::Quarantine) => Ok(S::GivenUp),
         (S::Failed | S::GivenUp, E::Resend) => Ok(rules.tried()),
         (S::Sent, E::Resend) if rules.resends_sent => Ok(rules.tried()),
         (state, event) => Err(Refused { state, event }),

@@ -109,8 +109,8 @@ mod tests {
             Role: "ingest viewer operator admin embedder reseller",
             Capability: "bodies manage resend secrets.reveal secrets.rotate quota",
             FailureClass: "dns tls connect timeout protocol egress http-3xx http-4xx http-5xx http-other swrve-4xx swrve-5xx \
-                           swrve-other swrve-unreachable prototype-key lease-lost expired cancelled subscription-ended broker \
-                           malformed internal unknown",
+                           swrve-other swrve-unreachable prototype-key lease-lost possibly-sent expired cancelled subscription-ended \
+                           broker malformed internal unknown",
         }
     }
 

@@ -2,6 +2,8 @@
 //! the queues what the broker may have lost with them. Each batch is a transaction of its own; the audit log has one entry
 //! before the first and one with the counts after the last.
 
+mod point_in_time;
+
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -10,6 +12,8 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::{Act, Error, Rescued, Store};
+
+pub use point_in_time::{AfterRestore, Gap, NotRecovered, PossiblySent};
 
 /// Rows changed in one statement by a rescue.
 const RESCUE_BATCH: u32 = 500;

@@ -125,6 +125,10 @@ const COMMANDS: &[(&str, Audit)] = &[
     ("quotas approve", As(&["quota-request.approve"])),
     ("quotas deny", As(&["quota-request.deny"])),
     ("quotas set", As(&["subscription.limits"])),
+    (
+        "recover",
+        As(&["recover.start", "recover.end", "lane.pause", "lane.resume"]),
+    ),
 ];
 
 /// All others: they look, run a service or a stand-in, or ask a service.

@@ -48,6 +48,8 @@ pub enum FailureClass {
     PrototypeKey,
     /// The process that was sending it did not come back.
     LeaseLost,
+    /// It may have been sent after the moment that the database was restored to.
+    PossiblySent,
     /// It waited for too long.
     Expired,
     /// An operator cancelled it.
@@ -80,6 +82,7 @@ impl FailureClass {
                 None => Self::Unknown,
             },
             (Some("prototype-key"), Some(_), _) => Self::PrototypeKey,
+            (Some("recovery"), Some("possibly-sent"), _) => Self::PossiblySent,
             (Some("other"), Some("lease-lost"), _) => Self::LeaseLost,
             (Some("other"), Some("cancelled"), _) => Self::Cancelled,
             (Some("other"), Some("internal"), _) => Self::Internal,
@@ -98,6 +101,7 @@ impl FailureClass {
             "protocol" => Self::Protocol,
             "egress" => Self::Egress,
             "lease-lost" => Self::LeaseLost,
+            "possibly-sent" => Self::PossiblySent,
             "expired" => Self::Expired,
             "cancelled" => Self::Cancelled,
             "subscription-deactivated" | "subscription-deleted" => Self::SubscriptionEnded,
@@ -137,6 +141,8 @@ mod tests {
             ("delivery/egress", "egress"),
             ("delivery/other", "internal"),
             ("delivery/lease-lost", "lease-lost"),
+            ("delivery/possibly-sent", "possibly-sent"),
+            ("recovery/possibly-sent/queued", "possibly-sent"),
             ("delivery/expired", "expired"),
             ("delivery/cancelled", "cancelled"),
             ("delivery/subscription-deactivated", "subscription-ended"),

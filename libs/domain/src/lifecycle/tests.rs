@@ -20,6 +20,7 @@ const PUSHES: &str = "
     Abandon         -         -         -         -                               -         -    -       -       -
     Resend          -         -         -         -                               -         -    Pending Pending -
     Cancel          Cancelled Cancelled Cancelled -                               Cancelled -    -       -       -
+    Quarantine      GivenUp   GivenUp   GivenUp   GivenUp                         GivenUp   -    -       -       -
 ";
 
 const NOTIFICATIONS: &str = "
@@ -38,6 +39,7 @@ const NOTIFICATIONS: &str = "
     Abandon         GivenUp   GivenUp                     GivenUp                     -
     Resend          -         -                           -                           -
     Cancel          Cancelled Cancelled                   Cancelled                   -
+    Quarantine      GivenUp   GivenUp                     GivenUp                     GivenUp
 
     event           Retry                       Sent  Failed GivenUp Cancelled
     Enqueue         Queued                      -     -      -       -
@@ -54,6 +56,7 @@ const NOTIFICATIONS: &str = "
     Abandon         GivenUp                     -     -      -       -
     Resend          -                           Retry Retry  Retry   -
     Cancel          Cancelled                   -     -      -       -
+    Quarantine      GivenUp                     -     -      -       -
 ";
 
 /// Attempts that either lane allows here.

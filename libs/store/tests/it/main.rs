@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
+mod after_restore;
 mod api_keys;
 mod careful_jobs;
 mod catalogue;

@@ -22,6 +22,9 @@ const GROWING: [&str; 8] = [
     "event_keys",
 ];
 
+/// What a statement says that reads all that waits: the partial indexes of that from end to end, and nothing else.
+const READS_ALL_THAT_WAITS: &str = "-- Reads all that waits, while no service runs.";
+
 /// Every statement that the store was compiled with, and how many parameters it takes.
 fn statements() -> Vec<(String, usize)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.sqlx");
@@ -190,7 +193,8 @@ async fn assert_plans(pool: &PgPool, when: &str) {
     let mut faulty = Vec::new();
     for (query, parameters) in statements {
         let plan = plan(&mut connection, &query, parameters).await;
-        let faults = faults(&plan, false);
+        // As one that is limited, it must not sort, and reads no index that is as long as the table.
+        let faults = faults(&plan, query.contains(READS_ALL_THAT_WAITS));
         if !faults.is_empty() {
             faulty.push(format!("{faults:?} in the plan of {query}\n{plan:#}"));
         }

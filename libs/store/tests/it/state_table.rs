@@ -12,6 +12,7 @@ use store::push::{Completion, PromotionQueue, PushView, Release};
 use store::{Act, Cancellation, Resolved, Store};
 use testkit::push_factory::{MadePush, PushRow};
 
+use crate::after_restore::quarantine;
 use crate::scene::{LONG, POLICY, claim, count, everything, lead, open_dead_letters, refused};
 
 /// Drives `event`; tells whether the store says that it happened.
@@ -47,6 +48,7 @@ async fn drive(store: &Store, event: Event, push: MadePush, next: Option<PushSta
             let cancelled = store.cancel_push(push.id, act()).await.unwrap();
             matches!(cancelled, Cancellation::Done(_))
         }
+        Event::Quarantine => quarantine(store).await == 1,
         Event::Defer | Event::Hold | Event::Abandon => unreachable!("no statement does that to a push"),
     }
 }
@@ -254,4 +256,9 @@ async fn resend_mirrors_the_domain(pool: PgPool) {
 #[testkit::database_test]
 async fn cancel_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Cancel).await;
+}
+
+#[testkit::database_test]
+async fn quarantine_mirrors_the_domain(pool: PgPool) {
+    mirrors_the_domain(&pool, Event::Quarantine).await;
 }

@@ -41,8 +41,8 @@ pub(crate) struct GroupDocument {
     #[schema(example = "delivery/http/503/html")]
     pub(crate) fingerprint: String,
     /// The class of the failure: dns, tls, connect, timeout, protocol, egress, http-3xx, http-4xx, http-5xx, http-other,
-    /// swrve-4xx, swrve-5xx, swrve-other, swrve-unreachable, prototype-key, lease-lost, broker, malformed, internal or
-    /// unknown.
+    /// swrve-4xx, swrve-5xx, swrve-other, swrve-unreachable, prototype-key, lease-lost, possibly-sent, broker, malformed,
+    /// internal or unknown.
     #[schema(example = "http-5xx")]
     pub(crate) kind: &'static str,
     /// Where the failures were.

@@ -11,6 +11,7 @@ use store::{Act, Cancellation, Store};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 
+use crate::after_restore::quarantine;
 use crate::reseller::scene::{
     POLICY, answered, clear, everything, promote_due_ids, row, set, terms, timed_out,
 };
@@ -133,6 +134,7 @@ async fn drive(
             let cancelled = store.cancel_notification(made.id, act).await.unwrap();
             matches!(cancelled, Cancellation::Done(_))
         }
+        Event::Quarantine => quarantine(store).await == 1,
     }
 }
 
@@ -164,7 +166,7 @@ fn expected_last(event: Event, before: Option<String>) -> Option<String> {
         Event::Claim => Some("IN_PROCESS".to_owned()),
         Event::Succeed => Some("OK".to_owned()),
         Event::FailRetryable | Event::FailPermanently => Some("ERROR".to_owned()),
-        Event::Rescue => before.map(|_| "ERROR".to_owned()),
+        Event::Rescue | Event::Quarantine => before.map(|_| "ERROR".to_owned()),
         _ => before,
     }
 }
@@ -295,4 +297,5 @@ mirror! {
     abandon_mirrors_the_domain: Abandon,
     resend_mirrors_the_domain: Resend,
     cancel_mirrors_the_domain: Cancel,
+    quarantine_mirrors_the_domain: Quarantine,
 }

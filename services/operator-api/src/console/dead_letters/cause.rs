@@ -23,6 +23,7 @@ pub(in crate::console) fn cause(fingerprint: &str) -> String {
         FailureClass::SwrveUnreachable => "Swrve does not answer".to_owned(),
         FailureClass::PrototypeKey => format!("no push key is configured: {}", rest(1)),
         FailureClass::LeaseLost => "the process that was sending it did not come back".to_owned(),
+        FailureClass::PossiblySent => "it may have been sent before the database was restored".to_owned(),
         FailureClass::Expired => "it waited for too long".to_owned(),
         FailureClass::Cancelled => "an operator cancelled it".to_owned(),
         FailureClass::SubscriptionEnded => "its subscription was deactivated or deleted".to_owned(),

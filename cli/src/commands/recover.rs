@@ -1,0 +1,216 @@
+//! `postrider recover`: what follows when the database was lost and restored to an earlier moment.
+
+use std::io::{BufRead as _, IsTerminal as _};
+
+use anyhow::{Context as _, bail};
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::Args;
+use config::Sources;
+use domain::clock::{Clock as _, SystemClock};
+use domain::counted::of;
+use serde_json::json;
+use store::{AfterRestore, Gap, NotRecovered, PossiblySent};
+
+use super::database::{Database, by_hand};
+use crate::output::{self, Column, JsonArgs, Table};
+use crate::progress::Progress;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrider recover --after-restore --lost-at 2026-11-21T12:00:00Z --dry-run
+  postrider recover --after-restore --lost-at 2026-11-21T12:00:00Z --note 'the volume was lost, incident 17'
+
+docs/disaster.md says what comes before and after.")]
+pub(crate) struct RecoverArgs {
+    /// The database was restored to an earlier moment, and all services are stopped.
+    #[arg(long = "after-restore", required = true)]
+    _after_restore: bool,
+    /// When the database was lost, or a little later: nothing was sent after this.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
+    lost_at: DateTime<Utc>,
+    /// The moment that it was restored to, for the record; else when the database last saw a service at work.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
+    restored_to: Option<DateTime<Utc>>,
+    /// Counts, and changes nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Does not ask.
+    #[arg(long)]
+    yes: bool,
+    /// Why; kept in the audit log.
+    #[arg(long)]
+    note: Option<String>,
+    #[command(flatten)]
+    form: JsonArgs,
+}
+
+/// Recovers, or counts what a recovery would be about.
+pub(crate) async fn run(sources: &Sources, args: &RecoverArgs) -> anyhow::Result<()> {
+    let now = SystemClock.now();
+    if args.lost_at > now {
+        bail!("--lost-at lies in the future: it is {} now", written(now));
+    }
+    if args.restored_to.is_some_and(|at| at > args.lost_at) {
+        bail!("--restored-to is after --lost-at");
+    }
+    let database = Database::open_migrated(sources).await?;
+    let store = &database.store;
+    let failed = || database.failure("recover");
+    let restored_to = match args.restored_to {
+        Some(given) => Some(given),
+        None => store.restored_to().await.with_context(failed)?,
+    };
+    let Some(restored_to) = restored_to else {
+        bail!("no service has ever worked on this database: give --restored-to if it is the right one");
+    };
+    let gap = Gap {
+        restored_to,
+        lost_at: args.lost_at,
+    };
+    let counted = store
+        .count_possibly_sent(gap.lost_at)
+        .await
+        .with_context(failed)?;
+    if args.dry_run {
+        return show_dry_run(gap, &counted, args.form.is_json());
+    }
+    confirm(&counted, args.yes)?;
+    let progress = Progress::of("held as possibly sent");
+    let total = counted.iter().map(|one| one.count).sum();
+    let recovered = store
+        .recover_after_restore(gap, by_hand(now, args.note.as_deref()), |done| {
+            progress.show(done, total, "");
+        })
+        .await;
+    drop(progress);
+    match recovered.with_context(failed)? {
+        Ok(done) if args.form.is_json() => output::json(&done),
+        Ok(done) => show(&done),
+        Err(NotRecovered::Connected(names)) => bail!(
+            "still connected to the database: {}. Stop every service, and a connection pooler that keeps their connections, and \
+             try again; until then both lanes stay as they are",
+            names.join(", ")
+        ),
+        Err(NotRecovered::Newer(at)) => bail!(
+            "the database knows of a service at work at {}, after --lost-at. If the database was lost later than you said, give that \
+             time; if a service was started since the restore, stop it and give a time after that",
+            written(at)
+        ),
+    }
+}
+
+fn show_dry_run(gap: Gap, counted: &[PossiblySent], as_json: bool) -> anyhow::Result<()> {
+    if as_json {
+        return output::json(&json!({
+            "restoredTo": gap.restored_to,
+            "lostAt": gap.lost_at,
+            "possiblySent": counted,
+        }));
+    }
+    output::result(format_args!("would be held as possibly sent: {}", sum(counted)))?;
+    show_classes(counted)?;
+    show_gap(gap)
+}
+
+fn show(done: &AfterRestore) -> anyhow::Result<()> {
+    match done.done_before {
+        Some(at) => output::result(format_args!(
+            "the recovery from this loss was through at {}; nothing was changed now. Held still: {}",
+            written(at),
+            sum(&done.possibly_sent)
+        ))?,
+        None => output::result(format_args!(
+            "held as possibly sent: {}",
+            sum(&done.possibly_sent)
+        ))?,
+    }
+    show_classes(&done.possibly_sent)?;
+    for (what, ids) in [
+        (
+            "paused, to be resumed or cancelled by you: job",
+            &done.jobs_paused,
+        ),
+        (
+            "cancelled, to be made again by its reseller: replay",
+            &done.replays_cancelled,
+        ),
+    ] {
+        for id in ids {
+            output::result(format_args!("{what} {id}"))?;
+        }
+    }
+    show_gap(done.gap)?;
+    output::result(
+        "Next: start the services, and release what is held, class by class:\n  \
+         postrider dead-letters replay --fingerprint 'recovery/possibly-sent/scheduled' --canary 10 --note 'why'",
+    )?;
+    Ok(())
+}
+
+fn show_classes(classes: &[PossiblySent]) -> anyhow::Result<()> {
+    if !classes.is_empty() {
+        output::result(table(classes))?;
+    }
+    Ok(())
+}
+
+fn show_gap(gap: Gap) -> anyhow::Result<()> {
+    output::result(format_args!(
+        "Nothing is known of what happened from {} to {}:\n  \
+         events and pushes that were accepted: their callers hand them in again. Receivers know an event by its eventId and take it once;\n  \
+         a push has nothing that Swrve would know it by, and its Idempotency-Key of that time is not known: the device may show it twice\n  \
+         what resellers and operators did: subscriptions, secrets, API keys that were revoked, pauses, cancellations, replays, resends",
+        written(gap.restored_to),
+        written(gap.lost_at)
+    ))?;
+    Ok(())
+}
+
+fn table(classes: &[PossiblySent]) -> Table {
+    let mut table = output::table([
+        Column::whole("lane"),
+        Column::whole("class").name(),
+        Column::whole("count"),
+    ]);
+    for one in classes {
+        table.add_row([
+            one.lane.as_str().to_owned(),
+            one.class.clone(),
+            one.count.to_string(),
+        ]);
+    }
+    table
+}
+
+fn sum(classes: &[PossiblySent]) -> String {
+    let of_lane = |name: &str| -> u64 {
+        let of_it = classes.iter().filter(|one| one.lane.as_str() == name);
+        of_it.map(|one| one.count).sum()
+    };
+    format!(
+        "{} and {}",
+        of(of_lane("push"), "push", "pushes"),
+        of(of_lane("reseller"), "notification", "notifications")
+    )
+}
+
+fn written(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+fn confirm(counted: &[PossiblySent], yes: bool) -> anyhow::Result<()> {
+    if yes {
+        return Ok(());
+    }
+    let sum = sum(counted);
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        bail!("this would hold {sum} as possibly sent; add --yes to do it, or --dry-run to see more");
+    }
+    output::note(format_args!("hold {sum} as possibly sent? [y/N]"));
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    if !matches!(answer.trim(), "y" | "Y" | "yes") {
+        bail!("nothing was done");
+    }
+    Ok(())
+}

@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use strum::IntoEnumIterator as _;
 
+use crate::dead_letter::FailureClass;
 use crate::named;
 use crate::notification::NotificationStatus;
 use crate::subscription::HeldBack;
@@ -82,6 +83,11 @@ impl NotificationReason {
             Self::Unverified => held.is_unverified,
             _ => true,
         })
+    }
+
+    /// Whether it was ended because it may have been sent after the moment that the database was restored to.
+    pub fn is_possibly_sent(&self) -> bool {
+        FailureClass::of(self.as_str()) == FailureClass::PossiblySent
     }
 
     /// The name, as it is stored and shown.
@@ -174,6 +180,8 @@ mod tests {
             NotificationReason::Other("delivery/http/503/json".to_owned())
         );
         assert_eq!(failure.to_string(), "delivery/http/503/json");
+        assert!(!failure.is_possibly_sent());
+        assert!(NotificationReason::Other("delivery/possibly-sent".to_owned()).is_possibly_sent());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use domain::reason::NotificationReason;
 use domain::subscription::PausedBy;
 use store::webhook::EventNotification;
 
+use crate::explanation::POSSIBLY_SENT;
 use crate::notification::cause;
 use crate::words::{of, time};
 
@@ -116,6 +117,7 @@ fn given_up(notification: &EventNotification) -> String {
         Some(NotificationReason::SubscriptionDeleted) => "Given up: the subscription was deleted.".to_owned(),
         Some(NotificationReason::Expired) => "Given up: it waited for too long.".to_owned(),
         Some(NotificationReason::Cancelled) => "Given up: it was cancelled.".to_owned(),
+        Some(reason) if reason.is_possibly_sent() => POSSIBLY_SENT.to_owned(),
         Some(NotificationReason::SubscriptionDeactivated) => {
             "Given up: the subscription was deactivated; a replay sends it.".to_owned()
         }
@@ -265,6 +267,10 @@ mod tests {
         assert!(said(NotificationStatus::GivenUp, 0, "SUBSCRIPTION_DELETED").contains("deleted"));
         assert!(said(NotificationStatus::GivenUp, 2, "EXPIRED").contains("waited for too long"));
         assert!(said(NotificationStatus::GivenUp, 2, "CANCELLED").contains("cancelled"));
+        assert_eq!(
+            said(NotificationStatus::GivenUp, 0, "delivery/possibly-sent"),
+            POSSIBLY_SENT
+        );
         let mut failed = notification(NotificationStatus::Failed, 1);
         failed.last = Some(LastAttempt {
             number: 1,

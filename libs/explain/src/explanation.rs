@@ -231,6 +231,10 @@ pub(crate) fn of_acts(acts: &[AuditView]) -> impl Iterator<Item = Line> {
     })
 }
 
+/// Of what a recovery after a restore has ended.
+pub(crate) const POSSIBLY_SENT: &str =
+    "Held as possibly sent: the database was restored to a moment at which it had not ended.";
+
 /// Text with a full stop, unless it has one.
 pub(crate) fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) {

@@ -10,7 +10,7 @@ use store::timeline::NotificationTimeline;
 use store::webhook::DeliveryAttemptView;
 
 use crate::explanation::{
-    Context, Explanation, Line, Next, after_pause, of_acts, of_dead_letters, open, said_of, sentence,
+    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of, sentence,
 };
 use crate::item::{Item, after, is_lost, last_failure};
 use crate::words::{endpoint, number, of};
@@ -359,6 +359,7 @@ impl Describer<'_> {
             }
             Some(NotificationReason::Expired) => "Given up: it had waited for too long.".to_owned(),
             Some(NotificationReason::Cancelled) => self.item().cancelled(),
+            Some(reason) if reason.is_possibly_sent() => POSSIBLY_SENT.to_owned(),
             _ => format!(
                 "Given up: the last of {} {}",
                 of(it.attempts.into(), "attempt", "attempts"),

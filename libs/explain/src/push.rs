@@ -1,12 +1,13 @@
 //! The story of a push. Pure.
 
+use domain::dead_letter::FailureClass;
 use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
 use domain::reason::PushReason;
 use store::push::{Ahead, AttemptView, HoldView};
 use store::timeline::PushTimeline;
 
 use crate::explanation::{
-    Context, Explanation, Line, Next, after_pause, of_acts, of_dead_letters, open, said_of, sentence,
+    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of, sentence,
 };
 use crate::item::{Item, after, is_lost, last_failure};
 use crate::words::{length, of};
@@ -233,6 +234,10 @@ impl Describer<'_> {
         if self.history.push.reason == Some(PushReason::Cancelled) {
             let next = Next::some_time("Nothing: it will not be sent.");
             return (self.item().cancelled(), next);
+        }
+        let letter = open(&self.history.dead_letters);
+        if letter.is_some_and(|letter| FailureClass::of(&letter.fingerprint) == FailureClass::PossiblySent) {
+            return (POSSIBLY_SENT.to_owned(), self.after_the_end());
         }
         let headline = format!(
             "Given up: the last of {} {}",

@@ -287,6 +287,17 @@ const PUSHES: &[PushCase] = &[
         "Was cancelled by ann (1), 2 min ago: wrong text.",
         "Nothing: it will not be sent.",
     ),
+    (
+        PushStatus::GivenUp,
+        1,
+        |it| {
+            let mut letter = dead_letter(Some(Uuid::from_u128(1)), None);
+            letter.fingerprint = "recovery/possibly-sent/retry".to_owned();
+            it.dead_letters = vec![letter];
+        },
+        "Held as possibly sent: the database was restored to a moment at which it had not ended.",
+        "Nothing, until an operator replays or discards its dead letter.",
+    ),
 ];
 
 #[test]
@@ -661,6 +672,16 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.reason = Some(NotificationReason::Expired),
         "Given up: it had waited for too long.",
         "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        1,
+        |it| {
+            it.reason = "delivery/possibly-sent".parse().ok();
+            it.dead_letters = vec![dead_letter(None, Some(Uuid::from_u128(2)))];
+        },
+        "Held as possibly sent: the database was restored to a moment at which it had not ended.",
+        "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
     ),
     (
         NotificationStatus::GivenUp,

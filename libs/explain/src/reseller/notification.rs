@@ -381,6 +381,16 @@ impl Told<'_> {
                 let next = some_time("done", "Nothing: what was cancelled is not sent any more.");
                 (headline, next)
             }
+            Some(reason) if reason.is_possibly_sent() => (
+                Sentence::new(
+                    "possibly-sent",
+                    "May have been delivered before an outage of Postrider, which does not know it any more.",
+                ),
+                some_time(
+                    "resend",
+                    "Nothing, until the operators or you have it sent again.",
+                ),
+            ),
             _ => {
                 let attempts = of(it.attempts.into(), "attempt", "attempts");
                 let headline = self.with_failure("given-up", &format!("Given up: the last of {attempts}"));

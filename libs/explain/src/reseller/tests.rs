@@ -44,6 +44,13 @@ fn faults_of_ours_are_ours_and_no_more() {
 }
 
 #[test]
+fn what_may_have_been_delivered_is_not_told_as_a_failure() {
+    let mut held = row(NotificationStatus::GivenUp, 1);
+    held.reason = "delivery/possibly-sent".parse().ok();
+    assert_eq!(told(&held, None).headline.code, "possibly-sent");
+}
+
+#[test]
 fn a_pause_is_told_as_whose_it_is_and_without_a_note() {
     let waiting = row(NotificationStatus::Pending, 0);
     for by in PausedBy::ALL {

@@ -29,6 +29,9 @@ pub(super) fn said_of(
         (NotificationStatus::GivenUp, Some(NotificationReason::SubscriptionDeleted)) => {
             "Given up: the subscription was deleted."
         }
+        (NotificationStatus::GivenUp, Some(reason)) if reason.is_possibly_sent() => {
+            "May have been delivered before an outage of Postrider, which does not know it any more. A resend or a replay sends it."
+        }
         (NotificationStatus::GivenUp, _) => {
             return Some(format!(
                 "Given up: the last of {} failed. A resend or a replay sends it.",
@@ -53,6 +56,7 @@ mod tests {
             ("SUBSCRIPTION_DEACTIVATED", "deactivated"),
             ("SUBSCRIPTION_DELETED", "deleted"),
             ("delivery/timeout", "the last of 4 attempts"),
+            ("delivery/possibly-sent", "May have been delivered"),
         ] {
             let text = said(NotificationStatus::GivenUp, reason).unwrap_or_default();
             assert!(text.contains(part), "{reason}: {text}");

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match cli {
         Ok(cli) => cli,
-        Err(error) => return refusal::tell(&error),
+        Err(error) => return refusal::tell(error),
     };
     output::colour(cli.color);
     let sources = Sources::of_process(cli.config);

@@ -3,8 +3,10 @@
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::args::Cli;
 use crate::{help, output};
 
 /// What parsers say, and what is said instead.
@@ -33,7 +35,8 @@ const OF_IDENTIFIERS: [&str; 3] = ["invalid character: ", "invalid length: ", "i
 const IDENTIFIER: &str = "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
 
 /// Says it as clap does, what is wrong on standard error; how the program ends with it.
-pub(crate) fn tell(error: &clap::Error) -> ExitCode {
+pub(crate) fn tell(mut error: clap::Error) -> ExitCode {
+    correct_usage(&mut error);
     let said = || error.render().ansi().to_string();
     match error.kind() {
         ErrorKind::ValueValidation => anstream::eprint!("{}", reworded(&said())),
@@ -47,6 +50,26 @@ pub(crate) fn tell(error: &clap::Error) -> ExitCode {
         _ => error.exit(),
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
+}
+
+/// Shows the usage as the help has it. That of clap lists what was given as well, as if all of it were required.
+fn correct_usage(error: &mut clap::Error) {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
+        return;
+    };
+    let usage = usage.to_string();
+    let mut command = Cli::command();
+    command.build();
+    let mut found = &command;
+    // What stands behind `Usage: postrider`.
+    for word in usage.split_whitespace().skip(2) {
+        match found.find_subcommand(word) {
+            Some(below) => found = below,
+            None => break,
+        }
+    }
+    let usage = found.clone().render_usage();
+    error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
 }
 
 fn reworded(text: &str) -> String {
@@ -82,7 +105,6 @@ fn range(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Cli;
     use clap::Parser as _;
 
     #[test]
@@ -99,6 +121,30 @@ mod tests {
             let error = Cli::try_parse_from(line.split(' ')).expect_err("a refusal");
             let text = reworded(&error.render().to_string());
             assert!(text.contains(said), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_usage_shows_nothing_as_required_that_is_not() {
+        for (line, usage) in [
+            (
+                "notifications list --code 500 --bogus",
+                "notifications list [OPTIONS] [SUBSCRIPTION]\n",
+            ),
+            (
+                "trigger domain.created --age 10m",
+                "trigger [OPTIONS] --to <URL> <EVENT_TYPE>\n",
+            ),
+            ("bogus", "[OPTIONS] <COMMAND>\n"),
+        ] {
+            let line = format!("postrider {line}");
+            let mut error = Cli::try_parse_from(line.split(' ')).expect_err("a refusal");
+            correct_usage(&mut error);
+            let text = error.render().to_string();
+            assert!(
+                text.contains(&format!("Usage: postrider {usage}")),
+                "{line}: {text}"
+            );
         }
     }
 }

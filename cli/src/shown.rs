@@ -97,14 +97,22 @@ pub(crate) fn print<const COLUMNS: usize>(
     Ok(())
 }
 
-/// Says how a list goes on, if it does.
+/// Says how a list goes on, if it does: that more follows, or how far back it was looked for it.
 pub(crate) fn note_next(document: &Value) {
-    if let Some(cursor) = document["next"].as_str() {
-        output::note(format_args!(
-            "there are more: add --cursor {}",
-            output::harmless(cursor)
-        ));
+    if let Some(next) = next(document) {
+        output::note(next);
     }
+}
+
+fn next(document: &Value) -> Option<String> {
+    let cursor = output::harmless(document["next"].as_str()?);
+    Some(match document["lookedBackTo"].as_str() {
+        Some(to) => format!(
+            "looked back to {}; go on with --cursor {cursor}",
+            output::harmless(to)
+        ),
+        None => format!("there are more: add --cursor {cursor}"),
+    })
 }
 
 #[cfg(test)]
@@ -117,6 +125,17 @@ mod tests {
         let document = json!({"a": {"b": ["x", 1]}, "c": null, "d": true, "e": "\u{1b}[2J", "f": 0});
         let shown = ["/a/b", "/c", "/d", "/e", "/f", "/none"].map(|pointer| cell(&document, pointer));
         assert_eq!(shown, ["x, 1", "", "yes", "\u{fffd}[2J", "0", ""]);
+    }
+
+    #[test]
+    fn a_search_that_goes_on_says_how_far_back_it_has_looked_and_promises_nothing() {
+        let mut part = json!({"items": [], "next": null, "lookedBackTo": "2026-11-21T12:00:00Z"});
+        assert_eq!(next(&part), None);
+        part["next"] = "c".into();
+        let said = next(&part).unwrap();
+        assert_eq!(said, "looked back to 2026-11-21T12:00:00Z; go on with --cursor c");
+        let said = next(&json!({"next": "c"})).unwrap();
+        assert_eq!(said, "there are more: add --cursor c");
     }
 
     #[test]

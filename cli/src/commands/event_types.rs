@@ -7,12 +7,15 @@ use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use event_schema::Definition;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use store::webhook::{EventType, NewEventType};
 
 use super::database::{Database, by_hand};
+use crate::api::Api;
 use crate::file;
+use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
+use crate::web::path;
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
@@ -42,14 +45,23 @@ pub(crate) enum EventTypesCommand {
         note: Option<String>,
     },
     /// Retires an event type: new events of it are refused some seconds later. What `show` prints brings it back with `put`.
+    ///
+    /// Where no database is configured it asks the operator API, with a key of the role admin, which the audit log then names.
     Retire {
         /// Its name.
         name: String,
-        /// Why; kept in the audit log.
+        /// Why; kept in the audit log. The operator API asks for it.
         #[arg(long)]
         note: Option<String>,
+        #[command(flatten)]
+        operator: OperatorArgs,
     },
 }
+
+/// What helps those who cannot reach the database.
+const WITHOUT_DATABASE: &str = "the catalogue is in the database; without DATABASE_URL, `postrider event-types retire` works with a key of the role admin \
+     (OPERATOR_KEY or --key), `GET /event-types` of the operator API lists the catalogue, and `PUT /event-types/NAME` of the ingest \
+     API puts a type into it";
 
 /// What a file says.
 #[derive(Deserialize)]
@@ -61,12 +73,20 @@ struct Named {
 
 /// Does what the command says.
 pub(crate) async fn run(sources: &Sources, command: EventTypesCommand) -> anyhow::Result<()> {
-    let database = Database::open_migrated(sources).await?;
+    let database = match (Database::open_migrated(sources).await, &command) {
+        (Err(error), EventTypesCommand::Retire { name, note, operator })
+            if error.is::<config::Errors>() && operator.has_key() =>
+        {
+            return retire_by_key(&operator.connect()?, name, note.as_deref()).await;
+        }
+        (Err(error), _) if error.is::<config::Errors>() => return Err(error.context(WITHOUT_DATABASE)),
+        (database, _) => database?,
+    };
     match command {
         EventTypesCommand::List { form } => list(&database, form.form()).await,
         EventTypesCommand::Show { name } => show(&database, &name).await,
         EventTypesCommand::Put { file, note } => put(&database, &file, note.as_deref()).await,
-        EventTypesCommand::Retire { name, note } => retire(&database, &name, note.as_deref()).await,
+        EventTypesCommand::Retire { name, note, .. } => retire(&database, &name, note.as_deref()).await,
     }
 }
 
@@ -159,9 +179,21 @@ async fn retire(database: &Database, name: &str, note: Option<&str>) -> anyhow::
             "the event type {name} has been retired since {since}; to bring it back: postrider event-types show {name} | postrider event-types put -"
         );
     }
+    tell_retired(name);
+    Ok(())
+}
+
+/// Retires it over the operator API.
+async fn retire_by_key(api: &Api, name: &str, note: Option<&str>) -> anyhow::Result<()> {
+    let place = format!("{}/retire", path(&["event-types", name]));
+    api.post::<Value>(&place, &json!({ "note": note })).await?;
+    tell_retired(name);
+    Ok(())
+}
+
+fn tell_retired(name: &str) {
     output::note(format_args!(
         "{name} is retired; running services refuse new events of it within seconds. What was accepted is sent. To bring it back: \
          postrider event-types show {name} | postrider event-types put -"
     ));
-    Ok(())
 }

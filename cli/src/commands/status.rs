@@ -160,11 +160,14 @@ fn on_screen(status: &Value, changes: &Changes, screen: (Option<usize>, usize)) 
 /// Everything, as people read it. `changes` follows the verdict.
 fn picture(status: &Value, changes: &str) -> String {
     let mut text = String::new();
-    let verdict = if status["healthy"] == true {
-        styled("Healthy", GOOD)
+    let (verdict, style) = if status["healthy"] == true {
+        ("Healthy", GOOD)
     } else {
-        styled("Something is wrong", BAD)
+        ("Something is wrong", BAD)
     };
+    // An API of an earlier version says no more than whether it is healthy.
+    let headline = status["headline"].as_str().unwrap_or(verdict);
+    let verdict = styled(&harmless(headline), style);
     let at = status["at"]
         .as_str()
         .map_or(String::new(), |at| format!(", {}", harmless(at)));
@@ -525,7 +528,8 @@ mod tests {
     #[test]
     fn what_is_wrong_comes_first_with_the_command_that_helps() {
         let status = json!({
-            "at": "2026-11-21T12:00:00Z", "healthy": false, "countedUpTo": 100_000,
+            "at": "2026-11-21T12:00:00Z", "healthy": false, "headline": "Something is wrong, with the lane push paused",
+            "countedUpTo": 100_000,
             "findings": [{"id": "service-missing", "severity": "critical", "text": "No dispatcher runs.",
                           "meaning": "No push is sent.", "command": "postrider serve dispatcher",
                           "runbook": "a-process-is-down"}],
@@ -536,7 +540,8 @@ mod tests {
             text.find(part)
                 .unwrap_or_else(|| panic!("{part:?} is not in {text}"))
         };
-        assert!(found("Something is wrong") < found("CRITICAL  No dispatcher runs."));
+        let headline = "Something is wrong, with the lane push paused, 2026-11-21T12:00:00Z";
+        assert!(found(headline) < found("CRITICAL  No dispatcher runs."));
         assert!(found("$ postrider serve dispatcher") < found("push (paused)"));
         found("docs/runbook.md#a-process-is-down");
         found("> 100000");

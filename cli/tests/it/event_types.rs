@@ -1,7 +1,9 @@
 //! `event-types`: the catalogue on the command line.
 
+use domain::key::Role;
 use serde_json::{Value, json};
 use sqlx::PgPool;
+use testkit::{Installation, key_of_the_house};
 
 use crate::postrider::postrider;
 
@@ -99,4 +101,35 @@ async fn what_cannot_be_accepted_is_told_and_changes_nothing(pool: PgPool) {
         shown.code == Some(1) && shown.stderr.contains("no event type"),
         "{shown:?}"
     );
+}
+
+#[testkit::test]
+async fn without_a_database_a_type_is_retired_with_the_key_of_an_administrator(it: Installation) {
+    let service = postrider("serve operator-api").within(&it).start();
+    let url = format!("http://{}", service.address_logged_with("listening"));
+    let key = key_of_the_house(&it.store, &[Role::Admin]).await;
+    let retire = "event-types retire domain.updated --note unused";
+    let without = postrider(retire).run();
+    assert_eq!(without.code, Some(64), "{without:?}");
+    assert!(
+        without.stderr.contains("with a key of the role admin"),
+        "{without:?}"
+    );
+
+    let retired = postrider(retire)
+        .env("OPERATOR_URL", &url)
+        .env("OPERATOR_KEY", &key)
+        .run();
+    assert_eq!(retired.code, Some(0), "{retired:?}");
+    let entry: (String, Option<String>, String) = sqlx::query_as(
+        "SELECT action, note, actor FROM audit_log WHERE subject = 'event-type/domain.updated'",
+    )
+    .fetch_one(&it.pool)
+    .await
+    .expect("the audit log");
+    assert_eq!(
+        (entry.0.as_str(), entry.1.as_deref()),
+        ("event-type.retire", Some("unused"))
+    );
+    assert!(!entry.2.starts_with("postrider-cli"), "{entry:?}");
 }

@@ -12,6 +12,12 @@ from .markdown import Prose, badge, slug, table
 from .types import Types
 
 LEFT_OUT = {"healthz", "readyz", "docs"}
+# `$ID` is a subscription everywhere; what else a path names has a variable of its own.
+VARIABLES = {
+    ("event-types", "name"): "EVENT_TYPE",
+    ("notifications", "id"): "NOTIFICATION",
+    ("visits", "id"): "VISIT",
+}
 # What can happen to every operation that needs a key; told once.
 COMMON = {"401", "403", "408", "413", "415", "429", "500", "503"}
 
@@ -148,11 +154,11 @@ class Reference:
     def curl(self, path: str, method: str, operation: dict) -> list[str]:
         """The request on a command line. The names in the path become variables of the shell."""
         url = path
+        whose = path.split("/")[1]
         for parameter in operation.get("parameters", []):
             if parameter["in"] == "path":
-                variable = (
-                    "EVENT_TYPE" if parameter["name"] == "name" else parameter["name"].upper()
-                )
+                name = parameter["name"]
+                variable = VARIABLES.get((whose, name), name.upper())
                 url = url.replace(f"{{{parameter['name']}}}", f"${variable}")
         lines = [f'curl "$PORTAL_URL{url}"' + (f" -X {method}" if method not in ("GET",) else "")]
         if operation.get("security"):

@@ -156,8 +156,9 @@ class Types:
         kind = kinds if isinstance(kinds, str) else kinds[0]
         if kind == "array":
             return [] if depth > DEEPEST else [self.sample(schema["items"], depth + 1)]
+        forms = {"date-time": TIME, "date": TIME[:10], "uuid": ID}
         return {
-            "string": TIME if schema.get("format") == "date-time" else ID if schema.get("format") == "uuid" else "…",
+            "string": forms.get(schema.get("format", ""), "…"),
             "integer": schema.get("default", schema.get("minimum", 0)),
             "number": 0.0,
             "boolean": True,
@@ -166,11 +167,15 @@ class Types:
 
     def example(self, schema: dict) -> object:
         """A value that keeps to the schema, of what is required and what has an example."""
+        if "example" in schema:
+            return schema["example"]
         schema = self.resolve(schema)
+        if "properties" not in schema:
+            return self.sample(schema)
         required = schema.get("required", [])
         return {
-            name: field.get("example", TIME)
-            for name, field in schema.get("properties", {}).items()
+            name: self.example(field)
+            for name, field in schema["properties"].items()
             if "example" in field or name in required
         }
 

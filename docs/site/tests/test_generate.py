@@ -83,9 +83,28 @@ class Reference(unittest.TestCase):
             body = api.body_of(operation)
             if body:
                 sent = json.loads(example.split("-d '")[1].rsplit("'", 1)[0])
-                required = required_of(body)
-                self.assertLessEqual(required, set(sent), operation["operationId"])
+                self.assertEqual(faults(body, sent), [], operation["operationId"])
             self.assertEqual("-X" in example, method != "get")
+
+    def test_a_sample_that_is_refused_is_found(self) -> None:
+        links = api.body_of(OPENAPI["paths"]["/portal-links"]["post"])
+        for sent, fault in (
+            ({}, "person is missing"),
+            ({"person": "2026-11-20T00:00:00Z"}, "person is no object"),
+            ({"person": {"name": "Anna"}}, "person.id is missing"),
+            ({"person": {"id": "a"}, "visitMinutes": 1}, "visitMinutes is out of bounds"),
+            ({"person": {"id": "a"}, "colour": "red"}, "colour is unknown"),
+        ):
+            self.assertEqual(faults(links, sent), [fault])
+
+    def test_a_map_in_a_sample_holds_what_it_is_for(self) -> None:
+        section = self.section(OPENAPI["paths"]["/subscriptions/{id}/signature-checks"]["post"])
+        self.assertIn('"webhook-signature": "v1,', section)
+
+    def test_a_variable_stands_for_one_thing_on_all_pages(self) -> None:
+        for path, method, operation in self.operations():
+            example = self.section(operation).split("```sh\n")[1].split("\n```")[0]
+            self.assertEqual("$ID" in example, path.startswith("/subscriptions/{id}"), path)
 
     def test_an_answer_is_shown_with_every_field_that_it_always_has(self) -> None:
         shown = 0
@@ -127,10 +146,55 @@ class Methods(unittest.TestCase):
             self.assertGreaterEqual(contrast, 4.5, f"{method}: WCAG AA asks for 4.5")
 
 
-def required_of(schema: dict) -> "set[str]":
-    """The fields that a body must have."""
-    name = schema["$ref"].rsplit("/", 1)[1]
-    return set(OPENAPI["components"]["schemas"][name].get("required", []))
+KINDS = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+}
+
+
+def faults(schema: dict, value: object, path: str = "") -> "list[str]":
+    """Why the API would refuse a value, by the words of JSON Schema that its document uses."""
+    if "$ref" in schema:
+        schema = OPENAPI["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+    if "oneOf" in schema:
+        return min((faults(option, value, path) for option in schema["oneOf"]), key=len)
+    kinds = schema.get("type", list(KINDS))
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if not any(isinstance(value, KINDS[kind]) for kind in kinds):
+        return [f"{path} is no {kinds[0]}"]
+    found = []
+    if isinstance(value, dict):
+        fields, rest = schema.get("properties"), schema.get("additionalProperties")
+        below = f"{path}." if path else ""
+        found += [f"{below}{name} is missing" for name in schema.get("required", []) if name not in value]
+        for name, one in value.items():
+            if fields and name not in fields:
+                found.append(f"{below}{name} is unknown")
+            elif fields or rest:
+                found += faults(fields[name] if fields else rest, one, below + name)
+    elif isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            found.append(f"{path} has too few or too many entries")
+        for one in value:
+            found += faults(schema.get("items", {}), one, path)
+    elif isinstance(value, str):
+        size = len(value.encode())
+        if not schema.get("minLength", 0) <= size <= schema.get("maxLength", size):
+            found.append(f"{path} is too short or too long")
+        if value not in schema.get("enum", [value]):
+            found.append(f"{path} is none of its values")
+        forms = {"date-time": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "uuid": r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"}
+        if not re.fullmatch(forms.get(schema.get("format", ""), ".*"), value, re.DOTALL):
+            found.append(f"{path} is no {schema['format']}")
+    elif isinstance(value, (int, float)):
+        if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+            found.append(f"{path} is out of bounds")
+    return found
 
 
 class Completeness(unittest.TestCase):

@@ -102,6 +102,8 @@ pub struct Rules {
     pub(crate) window_grace: Duration,
     /// Further attempts of a notification after its first.
     pub(crate) delivery_retries: u32,
+    /// For how long a notification may wait until it is given up.
+    pub(crate) delivery_max_age: Duration,
     pub(crate) daily_quota: u32,
     /// Whether what an outage gave up is sent again by itself, where the subscription does not say.
     pub(crate) after_outage: bool,
@@ -118,6 +120,7 @@ impl From<&Config> for Rules {
             push_zone: push.time_zone,
             window_grace: push.cron.grace,
             delivery_retries: reseller.retry.max_retries,
+            delivery_max_age: reseller.delivery.max_age,
             daily_quota: reseller.subscription.daily_quota,
             after_outage: reseller.replay.after_outage,
             requests_per_second: reseller.subscription.requests_per_second,

@@ -31,6 +31,7 @@ pub(crate) fn context() -> Context {
             push_zone: Tz::UTC,
             window_grace: Duration::from_secs(60),
             delivery_retries: 3,
+            delivery_max_age: Duration::from_hours(30 * 24),
             daily_quota: 10_000,
             after_outage: true,
             requests_per_second: None,

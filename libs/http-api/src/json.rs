@@ -96,7 +96,7 @@ pub fn read<'a, T: Deserialize<'a>>(body: &'a [u8], handling: Handling) -> Resul
     if body.trim_ascii_start().first() == Some(&b'[') {
         return Err(Problem::new(
             ProblemKind::VALIDATION,
-            "the body must be a JSON object, but is an array",
+            "the body must be an object, but is a list",
         ));
     }
     let fields = fields_of::<T>();
@@ -192,15 +192,51 @@ fn said(error: &serde_json::Error) -> String {
     plain(text)
 }
 
-/// What a parser expected, in words that are not its own.
+/// What a parser expected, in words that are not its own: `must be a whole number, but is the text "5"`.
 pub(crate) fn plain(text: &str) -> String {
-    const WORDS: [(&str, &str); 9] = [
+    let text = in_our_words(text);
+    for begin in ["invalid type: ", "invalid value: "] {
+        let parts = text.strip_prefix(begin);
+        if let Some((found, wanted)) = parts.and_then(|parts| parts.rsplit_once(", expected ")) {
+            return format!("must be {wanted}, but is {}", named(found));
+        }
+    }
+    let variant = text.strip_prefix("unknown variant ");
+    match variant.and_then(|parts| parts.rsplit_once(", expected ")) {
+        Some((found, wanted)) => format!("must be {wanted}, but is {found}").replace('`', ""),
+        None => text,
+    }
+}
+
+/// What a parser found, as it calls it, in words that are not its own.
+fn named(found: &str) -> String {
+    const KINDS: [(&str, &str); 4] = [
+        ("string ", "the text "),
+        ("integer ", "the number "),
+        ("floating point ", "the number "),
+        ("boolean ", ""),
+    ];
+    let mut kinds = KINDS.into_iter();
+    let known = kinds.find_map(|(kind, ours)| {
+        let value = found.strip_prefix(kind)?;
+        Some(format!("{ours}{}", value.trim_matches('`')))
+    });
+    known.unwrap_or_else(|| match found {
+        "map" => "an object".to_owned(),
+        "sequence" => "a list".to_owned(),
+        found => found.to_owned(),
+    })
+}
+
+fn in_our_words(text: &str) -> String {
+    const WORDS: [(&str, &str); 10] = [
         ("expected i64", "expected a whole number"),
         ("expected u64", "expected a whole number"),
         ("expected i32", "expected a whole number"),
         ("expected u32", "expected a whole number"),
         ("expected a sequence", "expected a list"),
         ("expected a string", "expected a text"),
+        ("expected a map", "expected an object"),
         ("invalid digit found in string", "must be a whole number"),
         (
             "premature end of input",
@@ -236,10 +272,7 @@ fn at(problem: FieldProblem, body: &[u8], value: &RawValue) -> FieldProblem {
 /// Why a body is no object at all.
 fn unreadable(body: &[u8], error: &serde_json::Error) -> Problem {
     let (kind, detail) = if error.is_data() {
-        (
-            ProblemKind::VALIDATION,
-            format!("the body must be a JSON object: {error}"),
-        )
+        (ProblemKind::VALIDATION, format!("the body {}", said(error)))
     } else if body.trim_ascii().is_empty() {
         (ProblemKind::MALFORMED_BODY, String::from("the body is empty"))
     } else {
@@ -391,7 +424,40 @@ mod tests {
         let error = &problem["errors"][1];
         let place = (error["line"].as_u64(), error["column"].as_u64());
         assert_eq!(place, (Some(2), Some(13)));
-        assert_eq!(error["detail"], "invalid type: integer `5`, expected a text");
+        assert_eq!(error["detail"], "must be a text, but is the number 5");
+    }
+
+    #[test]
+    fn every_refusal_of_a_form_begins_with_what_it_must_be() {
+        for (parsers, ours) in [
+            (
+                "unknown variant `LONG`, expected `SHORT` or `DAY`",
+                "must be SHORT or DAY, but is LONG",
+            ),
+            (
+                "unknown variant `x`, expected one of `A`, `B`, `C`",
+                "must be one of A, B, C, but is x",
+            ),
+            (
+                r#"invalid type: string "5000", expected u64"#,
+                r#"must be a whole number, but is the text "5000""#,
+            ),
+            (
+                "invalid type: sequence, expected a map",
+                "must be an object, but is a list",
+            ),
+            (
+                "invalid type: boolean `true`, expected a string",
+                "must be a text, but is true",
+            ),
+            (
+                "invalid type: null, expected a string",
+                "must be a text, but is null",
+            ),
+            ("invalid digit found in string", "must be a whole number"),
+        ] {
+            assert_eq!(plain(parsers), ours);
+        }
     }
 
     #[test]
@@ -411,7 +477,7 @@ mod tests {
             problem["errors"][0]["detail"]
                 .as_str()
                 .unwrap()
-                .starts_with("invalid type")
+                .starts_with("must be a text")
         );
     }
 
@@ -474,7 +540,7 @@ mod tests {
         let problem = read(r#"{"payloads": [["key", "a"]]}"#).unwrap_err().example();
         assert_eq!(fields(&problem), ["payloads[0]"]);
         let detail = problem["errors"][0]["detail"].as_str().unwrap();
-        assert!(detail.contains("expected an object"), "{detail}");
+        assert!(detail.contains("must be an object, but is a list"), "{detail}");
     }
 
     #[test]

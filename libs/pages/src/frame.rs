@@ -159,18 +159,10 @@ impl Frame {
             .unwrap_or_default()
     }
 
-    /// A time as it is seen from now, with the full time for those who point at it. In whole minutes, which all begin at once: a page that
-    /// has not changed says the same for a minute, and is not sent again.
+    /// A time as it is seen from now, with the full time for those who point at it.
     pub fn ago(&self, at: impl Moment) -> Markup {
         let at = at.get();
-        let now = self.now.duration_trunc(TimeDelta::minutes(1)).unwrap_or(self.now);
-        let minutes = TimeDelta::minutes((at - now).num_minutes());
-        let text = match (minutes.is_zero(), at > self.now) {
-            (true, true) => "within a minute".to_owned(),
-            (true, false) => "just now".to_owned(),
-            (false, _) => words::relative(at, at - minutes),
-        };
-        self.time(at, "ago", &text)
+        self.time(at, "ago", &seen_from(self.now, at))
     }
 
     /// A time in the viewer's zone.
@@ -227,6 +219,26 @@ impl Frame {
     }
 }
 
+/// How far away a time is. Below two minutes in steps of ten seconds, else in whole minutes, which all begin at once: a page that has not
+/// changed says the same for as long, and is not sent again.
+fn seen_from(now: DateTime<Utc>, at: DateTime<Utc>) -> String {
+    let (near, is_past) = ((at - now).abs() < TimeDelta::minutes(2), at <= now);
+    let step = if near {
+        TimeDelta::seconds(10)
+    } else {
+        TimeDelta::minutes(1)
+    };
+    let begun = now.duration_trunc(step).unwrap_or(now);
+    let steps = (at - begun).num_seconds() / step.num_seconds();
+    // The minute under way is not counted, and what was two minutes ago must not be one after that.
+    let steps = if near || !is_past { steps } else { steps.min(-2) };
+    match (steps, is_past) {
+        (0, true) => "just now".to_owned(),
+        (0, false) => "within 10 s".to_owned(),
+        _ => words::relative(at, at - TimeDelta::seconds(steps * step.num_seconds())),
+    }
+}
+
 /// A page, rendered.
 pub struct Page<T>(
     /// Its template.
@@ -279,5 +291,32 @@ pub fn see_other(to: &str) -> Response {
 pub fn append_cookie(response: &mut Response, cookie: &str) {
     if let Ok(cookie) = HeaderValue::from_str(cookie) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_near_is_told_to_ten_seconds_and_grows_with_time() {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::seconds(86_404);
+        let seen = |seconds| seen_from(at + TimeDelta::seconds(seconds), at);
+        for (seconds, said) in [
+            (-300, "in 5 min"),
+            (-90, "in 1 min 30 s"),
+            (-4, "within 10 s"),
+            (0, "just now"),
+            (5, "just now"),
+            (16, "10 s ago"),
+            (70, "1 min ago"),
+            (80, "1 min 10 s ago"),
+            (119, "1 min 50 s ago"),
+            (120, "2 min ago"),
+            (175, "2 min ago"),
+            (7_200, "1 h 59 min ago"),
+        ] {
+            assert_eq!(seen(seconds), said, "after {seconds} s");
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound as _, Utc};
 pub use domain::lane::Lane;
 use serde::Serialize;
 use serde_json::json;
@@ -152,6 +152,8 @@ impl Store {
         until: Option<DateTime<Utc>>,
         act: Act<'_>,
     ) -> Result<PauseChange, Error> {
+        // As the database keeps it, so that the audit log says the same.
+        let until = until.map(|until| until.trunc_subsecs(6));
         let mut transaction = self.close_lane(what.lane()).await?;
         lock(&mut transaction, what).await?;
         if !exists(&mut transaction, what).await? {

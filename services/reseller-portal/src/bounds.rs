@@ -22,8 +22,10 @@ use crate::request::Reseller;
 )]
 pub(crate) struct LimitsDocument {
     /// Most subscriptions.
+    #[schema(example = 10)]
     pub(crate) subscriptions: u32,
     /// Notifications of a subscription in a day, where nothing else was granted.
+    #[schema(example = 1_000_000)]
     pub(crate) daily_quota: u32,
     /// Attempts of a subscription in a second, where nothing else was granted; null: any number.
     pub(crate) requests_per_second: Option<u32>,
@@ -31,18 +33,24 @@ pub(crate) struct LimitsDocument {
     #[schema(example = "UTC")]
     pub(crate) time_zone: &'static str,
     /// How long an endpoint may take to answer, in milliseconds, where a subscription does not say.
+    #[schema(example = 10_000)]
     pub(crate) timeout_millis: u64,
     /// How long a subscription may say.
+    #[schema(example = 30_000)]
     pub(crate) max_timeout_millis: u64,
     /// Most bytes of an answer that are kept.
+    #[schema(example = 4_096)]
     pub(crate) response_body_bytes: usize,
     /// After how many days what waits is given up.
+    #[schema(example = 30)]
     pub(crate) max_age_days: u64,
     /// Further attempts of what failed, by retry plan.
     pub(crate) retries: RetriesDocument,
     /// Most signing secrets of a subscription that are valid at once.
+    #[schema(example = 5)]
     pub(crate) secrets: u32,
     /// For how many hours a replaced secret signs along, where a rotation does not say.
+    #[schema(example = 24)]
     pub(crate) overlap_hours: u64,
     /// Whether secrets can be looked at.
     pub(crate) secrets_can_be_viewed: bool,
@@ -53,10 +61,13 @@ pub(crate) struct LimitsDocument {
     /// Whether addresses have to be confirmed before mails are sent there.
     pub(crate) addresses_are_confirmed: bool,
     /// How many days a replay can go back.
+    #[schema(example = 30)]
     pub(crate) replay_days: u64,
     /// Most notifications that a replay or a resend sends in a second.
+    #[schema(example = 100)]
     pub(crate) replays_per_second: u32,
     /// How many days lists of notifications go back.
+    #[schema(example = 7)]
     pub(crate) notification_days: i64,
 }
 
@@ -66,8 +77,10 @@ pub(crate) struct LimitsDocument {
 #[schema(as = RetryLimits)]
 pub(crate) struct RetriesDocument {
     /// With the plan SHORT.
+    #[schema(example = 3)]
     pub(crate) short: u32,
     /// With the plan DAY.
+    #[schema(example = 8)]
     pub(crate) day: u32,
 }
 

@@ -131,8 +131,10 @@ pub(crate) struct WaitingDocument {
 #[schema(as = QuotaUse)]
 pub(crate) struct QuotaUseDocument {
     /// Notifications a day.
+    #[schema(example = 1_000_000)]
     pub(crate) daily_quota: u32,
     /// Those of today that are sent or have their place.
+    #[schema(example = 812_345)]
     pub(crate) used_today: u64,
     /// When the next day begins.
     pub(crate) resets_at: DateTime<Utc>,

@@ -38,10 +38,13 @@ const LEAST_ELAPSED: TimeDelta = TimeDelta::minutes(15);
 #[schema(as = Quota)]
 pub(crate) struct QuotaDocument {
     /// Notifications a day.
+    #[schema(example = 1_000_000)]
     pub(crate) daily_quota: u32,
     /// Those of today that are sent or have their place.
+    #[schema(example = 812_345)]
     pub(crate) used_today: u64,
     /// What is left of today.
+    #[schema(example = 187_655)]
     pub(crate) remaining_today: u64,
     /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. The time of
     /// the answer when it is used up already.
@@ -53,7 +56,7 @@ pub(crate) struct QuotaDocument {
     /// In which time zone days begin.
     #[schema(example = "UTC")]
     pub(crate) time_zone: &'static str,
-    /// How many attempts are made in a second; null: as many as there are.
+    /// How many attempts are made in a second; null: there is no limit.
     pub(crate) requests_per_second: Option<u32>,
     /// The quota request that waits for a decision, if there is one.
     pub(crate) open_request: Option<QuotaRequestDocument>,
@@ -85,6 +88,7 @@ pub(crate) struct QuotaRequestDocument {
     /// For which subscription.
     pub(crate) subscription_id: Uuid,
     /// The daily quota that is asked for; the one that the subscription had when only `requestsPerSecond` was given.
+    #[schema(example = 2_000_000)]
     pub(crate) daily_quota: u32,
     /// The attempts a second that are asked for; null when they are to stay as they are.
     pub(crate) requests_per_second: Option<u32>,
@@ -177,6 +181,7 @@ fn document(view: QuotaView, config: &Config, now: DateTime<Utc>) -> QuotaDocume
 #[schema(as = QuotaDays)]
 pub(crate) struct QuotaDaysDocument {
     /// Notifications a day.
+    #[schema(example = 1_000_000)]
     pub(crate) daily_quota: u32,
     /// In which time zone days begin.
     #[schema(example = "UTC")]
@@ -184,11 +189,14 @@ pub(crate) struct QuotaDaysDocument {
     /// The present day.
     pub(crate) today: NaiveDate,
     /// Those of today that are sent or have their place.
+    #[schema(example = 812_345)]
     pub(crate) used_today: u64,
     /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. The time of
     /// the answer when it is used up already.
     pub(crate) used_up_at: Option<DateTime<Utc>>,
-    /// How many a day would have sufficed for the busiest of these days.
+    /// How many a day would have been enough for the busiest of these days: as many as were charged to it or ended on it, whichever is more,
+    /// and of today those that wait for a coming day with them.
+    #[schema(example = 1_040_000)]
     pub(crate) busiest: u64,
     /// The last 28 days, the present one last.
     pub(crate) days: Vec<QuotaDayDocument>,
@@ -256,16 +264,22 @@ pub(crate) async fn days(
             }
         })
         .collect();
-    let busiest = days.iter().map(|day| day.used.unwrap_or(day.ended)).max();
     Ok(Json(QuotaDaysDocument {
         daily_quota: present.daily_quota,
         time_zone: present.time_zone,
         today,
         used_today: present.used_today,
         used_up_at: present.used_up_at,
-        busiest: busiest.unwrap_or_default(),
+        busiest: busiest(&days, present.used_today + present.scheduled),
         days,
     }))
+}
+
+/// How many a day would have been enough. What was charged to a day tells only what its quota let through: a day on which more ended, and
+/// what `today` has to do with all that waits, tell more.
+fn busiest(days: &[QuotaDayDocument], today: u64) -> u64 {
+    let needed = days.iter().map(|day| day.used.unwrap_or(0).max(day.ended));
+    needed.fold(today, u64::max)
 }
 
 /// When a day that `began` then and has used so much by `now` has used up its quota, at the pace that it had so far.
@@ -494,5 +508,24 @@ mod tests {
         assert_eq!(foretold("06:00:00", 100), Some(at("06:00:00")));
         assert_eq!(foretold("06:00:00", 0), None);
         assert_eq!(foretold("00:10:00", 50), None, "too early to tell");
+    }
+
+    #[test]
+    fn what_was_enough_for_the_busiest_day_counts_what_the_quota_held_back() {
+        let day = |used, ended| QuotaDayDocument {
+            day: NaiveDate::default(),
+            used,
+            quota: used.map(|_| 120),
+            ended,
+        };
+        let days = [day(None, 90), day(Some(120), 171), day(Some(40), 12)];
+        assert_eq!(busiest(&days, 40), 171);
+        assert_eq!(
+            busiest(&days, 40 + 300),
+            340,
+            "what waits for a coming day came too"
+        );
+        assert_eq!(busiest(&[day(Some(120), 12)], 0), 120);
+        assert_eq!(busiest(&[], 0), 0);
     }
 }

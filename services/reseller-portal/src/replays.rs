@@ -65,14 +65,15 @@ pub(crate) struct ReplayPreviewDocument {
     /// Notifications that would be made or made due again.
     pub(crate) count: u64,
     /// The same by how they were missed.
-    #[schema(value_type = Object, example = json!({"FAILED": 12, "MISSED": 30}))]
+    #[schema(example = json!({"FAILED": 12, "MISSED": 30}))]
     pub(crate) by_status: BTreeMap<&'static str, u64>,
     /// The same by event type.
-    #[schema(value_type = Object, example = json!({"domain.created": 42}))]
+    #[schema(example = json!({"domain.created": 42}))]
     pub(crate) by_event_type: BTreeMap<String, u64>,
     /// Notifications that would be left alone because they were cancelled.
     pub(crate) cancelled: u64,
     /// Most notifications in a second.
+    #[schema(example = 100)]
     pub(crate) per_second: u32,
 }
 
@@ -100,6 +101,7 @@ pub(crate) struct ReplayDocument {
     /// Of events that were accepted before this time.
     pub(crate) until: DateTime<Utc>,
     /// Most notifications in a second.
+    #[schema(example = 100)]
     pub(crate) per_second: u32,
     /// Of which event types alone; null for all.
     pub(crate) event_types: Option<Vec<String>>,
@@ -167,7 +169,7 @@ fn progress(view: &ReplayView) -> f64 {
 /// Sends again what the subscription missed since a time.
 ///
 /// Of each event that the filter lets through now: a notification that FAILED or was GIVEN_UP is sent again unless it was
-/// cancelled, one that never was is made, and all others are left alone. It is a job of its own and goes on at reseller.replay.perSecond.
+/// cancelled, one that never was is made, and all others are left alone, as test events are. It is a job of its own and goes on at reseller.replay.perSecond.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/replays", tag = "replays", operation_id = "createReplay",
     security(("apiKey" = [])),

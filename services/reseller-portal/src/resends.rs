@@ -68,14 +68,15 @@ pub(crate) struct ResendsDocument {
     /// How many are sent again, or would be.
     pub(crate) count: u64,
     /// The same by the status that they had.
-    #[schema(value_type = Object, example = json!({"FAILED": 12, "GIVEN_UP": 30}))]
+    #[schema(example = json!({"FAILED": 12, "GIVEN_UP": 30}))]
     pub(crate) by_status: BTreeMap<&'static str, u64>,
     /// The same by event type.
-    #[schema(value_type = Object, example = json!({"domain.created": 42}))]
+    #[schema(example = json!({"domain.created": 42}))]
     pub(crate) by_event_type: BTreeMap<String, u64>,
     /// What is left alone.
     pub(crate) skipped: SkippedDocument,
     /// How many are sent in a second.
+    #[schema(example = 100)]
     pub(crate) per_second: u32,
     /// How long that takes, in seconds; within the limits of the subscription.
     pub(crate) seconds: u64,
@@ -195,7 +196,7 @@ fn check(
             known.filter(|known| !known.is_empty()).unwrap_or_else(|| {
                 errors.push(FieldProblem::new(
                     "statuses",
-                    "must be some of SENT, FAILED, GIVEN_UP",
+                    "must be some of SENT, FAILED, GIVEN_UP; what is in RETRY is tried again by itself, and at once by a resend of it alone",
                 ));
                 Vec::new()
             })

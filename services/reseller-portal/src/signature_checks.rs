@@ -32,7 +32,7 @@ const TOLERANCE: Duration = Duration::from_secs(300);
 #[schema(as = SignatureCheckRequest)]
 pub(crate) struct CheckPayload {
     /// Its headers: webhook-id, webhook-timestamp and webhook-signature; idempotency-key and content-length help. Others are ignored.
-    #[schema(value_type = Object, required = true,
+    #[schema(value_type = BTreeMap<String, String>, required = true,
         example = json!({"webhook-id": "order-17", "webhook-timestamp": "1795254696", "webhook-signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="}))]
     pub(crate) headers: Option<BTreeMap<String, String>>,
     /// Its body, to the byte.

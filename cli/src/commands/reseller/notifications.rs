@@ -268,12 +268,6 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     } else {
         portal.get(&path, &query).await?
     };
-    if is_searched && !document["next"].is_null() {
-        output::note(format_args!(
-            "looked at all since {}",
-            cell(&document, "/lookedBackTo")
-        ));
-    }
     let nothing = if by_value {
         "no notification of an event with this value; it has to be a whole value, such as example.org, and an event that \
          matched no subscription became none"

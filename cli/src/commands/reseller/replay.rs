@@ -26,6 +26,9 @@ const POLL: Duration = Duration::from_millis(500);
 const STANDS: Duration = Duration::from_secs(2);
 /// The statuses of what has not been delivered.
 const NOT_DELIVERED: &str = "SCHEDULED,PENDING,IN_MEMORY,RETRY,FAILED,GIVEN_UP";
+/// What is said when nothing is sent again.
+const NOTHING: &str =
+    "nothing matches; test events are left out, and `postrider resend` sends one of those again";
 /// As many parts of the list are looked at for the outcome; of a longer one it is that of a sample.
 const PARTS_MAX: u32 = 10;
 
@@ -33,7 +36,7 @@ const PARTS_MAX: u32 = 10;
 #[command(group = ArgGroup::new("from").required(true))]
 #[command(after_help = "\
 What FAILED or was GIVEN_UP is sent again, and what never was made is made, also of events that were accepted before there was the subscription;
-everything else is left alone. It reaches back as far as the installation lets it, 30 days by default: `postrider replay $ID --newer-than 30d --dry-run` counts first.
+everything else is left alone, test events too. It reaches back as far as the installation lets it, 30 days by default: `postrider replay $ID --newer-than 30d --dry-run` counts first.
 
 Examples:
   postrider replay 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --newer-than 2h --dry-run
@@ -251,6 +254,9 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         if replay["replayed"] == 0 {
             return Ok(ExitCode::from(NOT_ALL));
         }
+    } else if replay["replayed"] == 0 {
+        output::note(NOTHING);
+        return Ok(ExitCode::SUCCESS);
     }
     Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
 }
@@ -269,6 +275,8 @@ fn preview_of(args: &ReplayArgs, preview: &Value) -> anyhow::Result<()> {
     })?;
     if preview["isWhole"] == false {
         output::note("there are more events in that time than were counted");
+    } else if preview["count"] == 0 {
+        output::note(NOTHING);
     }
     Ok(())
 }

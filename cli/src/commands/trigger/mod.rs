@@ -116,7 +116,7 @@ pub(crate) async fn run(args: TriggerArgs) -> anyhow::Result<ExitCode> {
     }
     let answer = send(&args.to, &sample).await?;
     show_answer(&args, &sample, &answer)?;
-    let complaint = complaint(&sample, &answer);
+    let complaint = complaint(&sample, &answer, args.age.is_some());
     if let Some(complaint) = &complaint {
         output::note(complaint);
     }
@@ -198,9 +198,13 @@ fn show_answer(args: &TriggerArgs, sample: &Sample, answer: &Answer) -> anyhow::
 }
 
 /// What Postrider would hold against this answer.
-fn complaint(sample: &Sample, answer: &Answer) -> Option<String> {
+fn complaint(sample: &Sample, answer: &Answer, has_age: bool) -> Option<String> {
     let advice = match answer.status {
         200..300 => return challenge_complaint(sample, answer),
+        401 | 403 if has_age => {
+            "; that is as it should be if --age is more than the five minutes that a timestamp may be off. Without --age it shows whether \
+             the endpoint knows this secret"
+        }
         401 | 403 => {
             "; does the endpoint know this secret? `postrider trigger … --dry-run` into a file and `postrider verify \
                       --request FILE` says why a signature is not accepted"

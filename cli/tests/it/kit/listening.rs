@@ -92,7 +92,7 @@ async fn what_is_not_verified_gets_401_and_the_reason_is_shown() {
     assert_eq!(stale.code, Some(1), "{stale:?}");
     assert!(stale.stdout.contains("answered 401 Unauthorized"), "{stale:?}");
     assert!(
-        stale.stderr.contains("does the endpoint know this secret?"),
+        stale.stderr.contains("as it should be if --age is more"),
         "{stale:?}"
     );
     let line = json_line(&mut process);
@@ -102,7 +102,11 @@ async fn what_is_not_verified_gets_401_and_the_reason_is_shown() {
     );
     assert_eq!(line["causes"][0]["code"], "too_old");
     let other = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-    postrider(&format!("trigger domain.created --to {to} --secret {other}")).run();
+    let unknown = postrider(&format!("trigger domain.created --to {to} --secret {other}")).run();
+    assert!(
+        unknown.stderr.contains("does the endpoint know this secret?"),
+        "{unknown:?}"
+    );
     let line = json_line(&mut process);
     assert_eq!(
         (&line["verdict"], &line["causes"][0]["code"]),

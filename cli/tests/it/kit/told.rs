@@ -87,6 +87,33 @@ async fn a_replay_tells_what_it_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_replay_of_nothing_says_what_it_leaves_out() {
+    let replay = || async {
+        Json(json!({
+            "id": OTHER, "subscriptionId": SUBSCRIPTION, "status": "COMPLETED", "examined": 1, "replayed": 0,
+            "createdAt": "2026-11-21T12:00:00Z", "count": 0, "isWhole": true,
+        }))
+    };
+    // The test event that failed before the replay began.
+    let failed = async || {
+        let failed = json!({"id": OTHER, "status": "FAILED", "updatedAt": "2026-11-21T11:00:00Z"});
+        Json(json!({"items": [failed], "next": null}))
+    };
+    let router = Router::new()
+        .route("/subscriptions/{id}/replays", post(replay))
+        .route("/subscriptions/{id}/replays/{replay}", get(replay))
+        .route("/subscriptions/{id}/notifications", get(failed));
+    let url = pretended(router).await;
+    for how in ["--dry-run", "--wait"] {
+        let finished = run(&format!("replay {SUBSCRIPTION} --newer-than 1h {how}"), &url);
+        assert!(
+            finished.code == Some(0) && finished.stderr.contains("test events are left out"),
+            "{how}: {finished:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_change_that_another_came_before_says_what_was_changed() {
     let looked = Arc::new(AtomicU32::new(0));
     let show = move || {

@@ -141,7 +141,7 @@ sections! {
         pub maximum: u32 = integer("maximum", 1..=10_000),
         /// Notifications a day.
         pub daily_quota: u32 = integer("dailyQuota", 1..=2_147_483_647),
-        /// Requests a second; `None` is as many as there are.
+        /// Requests a second; `None` is no limit.
         pub requests_per_second: Option<u32> = limit("requestsPerSecond", 0..=100_000),
     }
 

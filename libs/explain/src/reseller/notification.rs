@@ -1,6 +1,6 @@
 //! The story of a notification for its reseller. Pure.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::push::AttemptStatus;
 use domain::reason::NotificationReason;
@@ -30,6 +30,29 @@ pub struct Step {
 
 /// What became of a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({
+    "id": "019aa2f0-5b1c-8025-9519-0863916ea2df",
+    "status": "RETRY",
+    "headline": {
+        "code": "retry",
+        "params": {"at": "2026-11-20T00:02:30Z", "attempt": 2, "errorType": "HTTP", "retries": 3, "retry": 2, "status": 503},
+        "text": "Retry 2 of 3 is at 2026-11-20 00:02:30 UTC (in 1 min 50 s): attempt 2 failed: the endpoint answered 503."
+    },
+    "story": [
+        {
+            "at": "2026-11-20T00:00:00Z",
+            "code": "accepted",
+            "params": {"eventId": "order-17", "eventType": "domain.created"},
+            "text": "The event order-17 (domain.created) was accepted for this subscription."
+        }
+    ],
+    "next": {
+        "at": "2026-11-20T00:02:30Z",
+        "code": "retried",
+        "params": {"at": "2026-11-20T00:02:30Z"},
+        "text": "It is sent again."
+    }
+}))]
 pub struct Story {
     /// The notification's identifier.
     #[schema(value_type = uuid::Uuid)]
@@ -200,7 +223,7 @@ impl Told<'_> {
             ),
             NotificationStatus::Failed => (
                 self.with_failure("failed", &format!("Failed: attempt {}", it.attempts)),
-                some_time("resend", "Nothing, unless you have it sent again."),
+                self.resend(),
             ),
             NotificationStatus::GivenUp => self.given_up(),
             NotificationStatus::InMemory if it.claimed => (
@@ -241,16 +264,13 @@ impl Told<'_> {
             Some(PausedBy::Reseller) => {
                 return Some((
                     Sentence::new("paused", "Is held back: you have paused the subscription."),
-                    some_time(
-                        "resume",
-                        "It goes on when you resume the subscription, unless it is too old by then.",
-                    ),
+                    self.held_until("resume", "It goes on when you resume the subscription"),
                 ));
             }
             Some(PausedBy::Lane | PausedBy::AllOfReseller | PausedBy::Operator) => {
                 return Some((
                     Sentence::new("held", "Is held back by the operators of the platform."),
-                    some_time("released", "It goes on by itself when they let it."),
+                    self.held_until("released", "It goes on by itself when they let it"),
                 ));
             }
             None => {}
@@ -273,6 +293,41 @@ impl Told<'_> {
                 ),
             )
         })
+    }
+
+    /// What ends a pause, and when that is too late for this one: with every sending again its age counts from the beginning.
+    fn held_until(&self, code: &'static str, ends: &str) -> Step {
+        let since = self.it.resent_at.unwrap_or(self.it.created_at);
+        let age = TimeDelta::from_std(self.teller.rules.delivery_max_age).ok();
+        let Some(at) = age.and_then(|age| since.checked_add_signed(age)) else {
+            return some_time(code, &format!("{ends}."));
+        };
+        let text = format!(
+            "{ends}. If it still waits at {}, it is given up.",
+            when(at, self.teller.now)
+        );
+        Step {
+            at: None,
+            sentence: Sentence::new(code, text).with("givenUpAt", at),
+        }
+    }
+
+    /// Of what has ended, that it can be sent again, and what to look at before.
+    fn resend(&self) -> Step {
+        match self.failed().and_then(|attempt| attempt.response_status) {
+            Some(401 | 403) => some_time(
+                "check-secret",
+                "Nothing, unless you have it sent again. Check first that the endpoint verifies with a secret that is valid now, that its clock is \
+                 right, and that no gateway before it asks for a login.",
+            ),
+            _ => some_time("resend", "Nothing, unless you have it sent again."),
+        }
+    }
+
+    /// The last attempt that failed.
+    fn failed(&self) -> Option<&DeliveryAttemptView> {
+        let mut latest = self.it.history.iter().rev();
+        latest.find(|attempt| attempt.error_type.is_some())
     }
 
     fn scheduled(&self) -> (Sentence, Step) {
@@ -342,7 +397,6 @@ impl Told<'_> {
 
     fn given_up(&self) -> (Sentence, Step) {
         let it = self.it;
-        let resend = some_time("resend", "Nothing, unless you have it sent again.");
         let replay = some_time(
             "replay",
             "A resend or a replay sends it once the subscription is active.",
@@ -361,7 +415,7 @@ impl Told<'_> {
             ),
             Some(NotificationReason::Expired) => (
                 Sentence::new("given-up-expired", "Given up: it had waited for too long."),
-                resend,
+                some_time("resend", "Nothing, unless you have it sent again."),
             ),
             Some(NotificationReason::Cancelled) => {
                 let by_you = it
@@ -399,19 +453,14 @@ impl Told<'_> {
                     let text = "It is sent again by itself within minutes after the endpoint has taken another one, three times at most.";
                     return (headline, some_time("recovery", text));
                 }
-                (headline, resend)
+                (headline, self.resend())
             }
         }
     }
 
     /// A sentence that ends with why the last attempt failed.
     fn with_failure(&self, code: &'static str, begin: &str) -> Sentence {
-        let failed = self
-            .it
-            .history
-            .iter()
-            .rev()
-            .find(|attempt| attempt.error_type.is_some());
+        let failed = self.failed();
         let why = failed.map_or(
             "failed for a reason that was not recorded".to_owned(),
             |attempt| format!("failed: {}", cause_of(attempt)),

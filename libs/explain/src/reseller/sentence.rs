@@ -6,12 +6,17 @@ use utoipa::ToSchema;
 
 /// A sentence, and what it was made of for those who say it in another language.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({
+    "code": "attempt-failed",
+    "params": {"attempt": 2, "errorType": "HTTP", "millis": 31, "status": 503},
+    "text": "Attempt 2 failed after 31 ms: the endpoint answered 503."
+}))]
 pub struct Sentence {
     /// Which sentence it is; stable.
     #[schema(value_type = String, example = "attempt-failed")]
     pub code: &'static str,
     /// What it names, by the name of each part; times are RFC 3339.
-    #[schema(value_type = Object, example = json!({"attempt": 2, "millis": 31, "status": 503}))]
+    #[schema(value_type = Object)]
     pub params: Map<String, Value>,
     /// The sentence in English.
     #[schema(example = "Attempt 2 failed after 31 ms: the endpoint answered 503.")]

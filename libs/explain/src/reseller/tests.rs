@@ -1,5 +1,6 @@
 //! Tests of what a reseller is told.
 
+use chrono::TimeDelta;
 use domain::notification::NotificationStatus;
 use domain::subscription::PausedBy;
 
@@ -62,6 +63,39 @@ fn a_pause_is_told_as_whose_it_is_and_without_a_note() {
             } else {
                 "held"
             }
+        );
+    }
+}
+
+#[test]
+fn what_a_pause_holds_is_told_until_when_it_may_wait() {
+    let waiting = row(NotificationStatus::Pending, 0);
+    let given_up_at = waiting.created_at + TimeDelta::days(30);
+    let next = told(&waiting, Some(PausedBy::Reseller)).next.sentence;
+    let begin = "It goes on when you resume the subscription. If it still waits at ";
+    assert!(
+        next.text.starts_with(begin) && next.text.ends_with("it is given up."),
+        "{next:?}"
+    );
+    assert_eq!(next.params["givenUpAt"], serde_json::json!(given_up_at));
+    let mut resent = waiting;
+    resent.resent_at = Some(now());
+    let next = told(&resent, Some(PausedBy::Lane)).next.sentence;
+    let from_then = serde_json::json!(now() + TimeDelta::days(30));
+    assert_eq!(next.params["givenUpAt"], from_then);
+}
+
+#[test]
+fn what_was_refused_for_its_signature_hints_at_the_secret() {
+    for (status, code) in [(401, "check-secret"), (403, "check-secret"), (404, "resend")] {
+        let mut refused = row(NotificationStatus::Failed, 1);
+        refused.history[0].response_status = Some(status);
+        let next = told(&refused, None).next.sentence;
+        assert_eq!(next.code, code);
+        assert_eq!(
+            next.text.contains("a secret that is valid now"),
+            status != 404,
+            "{next:?}"
         );
     }
 }

@@ -88,12 +88,16 @@ impl Store {
         .await?)
     }
 
-    /// What of the push lane is due. A push that an operator has replayed waits from then on.
+    /// What of the push lane is due. A push that waits for its first attempt since it was accepted does so however often it came into the
+    /// queue meanwhile. Of one that has a sending window, was tried or was replayed nothing tells when it came due: it waits since it
+    /// last changed.
     pub async fn push_overdue(&self) -> Result<Overdue, Error> {
         Ok(sqlx::query_as!(
             Overdue,
             r#"
-            SELECT (SELECT extract(epoch FROM now() - updated_at)::float8 FROM push_notifications WHERE status = 'PENDING'
+            SELECT (SELECT extract(epoch FROM now() - CASE WHEN cron_expression IS NULL AND attempts = 0 AND reason IS NULL
+                                                           THEN created_at ELSE updated_at END)::float8
+                    FROM push_notifications WHERE status = 'PENDING'
                     ORDER BY id LIMIT 1) AS "pending_for!: Nullable<Age>",
                    (SELECT next_attempt_at FROM push_notifications WHERE status IN ('SCHEDULED', 'RETRY')
                     ORDER BY next_attempt_at, id LIMIT 1) AS due_at

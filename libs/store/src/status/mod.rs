@@ -6,11 +6,13 @@
 mod answers;
 mod lanes;
 mod paused;
+mod quotas;
 mod rest;
 
 pub use answers::SwrveFailure;
 pub use lanes::{Depths, Overdue, Waiting};
 pub use paused::{PAUSED_COUNTED_MAX, PausedWaiting};
+pub use quotas::{QUOTA_COUNTED_MAX, QuotaWaiting};
 pub use rest::{Deaths, JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};
 
 /// Up to how many rows are counted. A count above it means "more than that".

@@ -438,7 +438,8 @@ async fn a_pause_ends_by_itself_when_its_time_is_over_and_is_ended_once(pool: Pg
         Pausable::Reseller("acme".to_owned()),
     ];
     for what in &all {
-        let pausing = store.pause_until(what, Some(end), act("for two hours", now()));
+        let finer = Some(end + TimeDelta::nanoseconds(7));
+        let pausing = store.pause_until(what, finer, act("for two hours", now()));
         assert_eq!(pausing.await.unwrap(), PauseChange::Changed);
         let later = Some(end + TimeDelta::hours(1));
         let again = store.pause_until(what, later, act("longer", now()));
@@ -448,6 +449,13 @@ async fn a_pause_ends_by_itself_when_its_time_is_over_and_is_ended_once(pool: Pg
     let untils: Vec<_> = store.list_pauses().await.unwrap();
     let untils = untils.into_iter().filter(|pause| pause.until == Some(end));
     assert_eq!(untils.count(), 3, "the first end stays");
+    let recorded: Vec<String> =
+        sqlx::query_scalar("SELECT details->>'until' FROM audit_log WHERE details->>'until' IS NOT NULL")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    let recorded: Vec<DateTime<Utc>> = recorded.iter().map(|until| until.parse().unwrap()).collect();
+    assert_eq!(recorded, [end; 3], "as the pauses have it");
     assert_eq!(store.end_pauses(end - TimeDelta::seconds(1)).await.unwrap(), 0);
 
     let (one, other) = tokio::join!(store.end_pauses(end), store.end_pauses(end));

@@ -8,7 +8,7 @@ use domain::month::Month;
 use domain::notification::NotificationState;
 use domain::push::PushState;
 use domain::subscription::SubscriptionState;
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use store::Store;
 use store::status::Depths;
 use testkit::notification_factory::NotificationRow;
@@ -33,6 +33,7 @@ async fn an_empty_installation_has_nothing_to_say(pool: PgPool) {
     assert_eq!(store.jobs_in_progress(now).await.unwrap(), []);
     assert_eq!(store.swrve_failures().await.unwrap(), []);
     assert_eq!(store.waiting_for_pauses(&[], 10).await.unwrap(), []);
+    assert_eq!(store.waiting_for_quotas(now).await.unwrap(), None);
     let month = Month::containing(now);
     assert!(store.has_partitions(month).await.unwrap());
     assert!(!store.has_partitions(month.plus(40)).await.unwrap());
@@ -85,6 +86,27 @@ async fn pushes_are_counted_by_what_they_wait_for(pool: PgPool) {
         store.deaths("reseller", SystemClock.now()).await.unwrap(),
         Default::default()
     );
+}
+
+#[testkit::database_test]
+async fn a_push_that_was_put_back_has_waited_since_it_was_accepted(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    PushRow::in_state(PushState::Pending).make(&pool).await;
+    for (change, since_accepted) in [
+        // It may have come due only now: its sending window says when.
+        ("created_at = now() - interval '96 s'", false),
+        ("cron_expression = NULL", true),
+        ("reason = 'REPLAYED'", false),
+    ] {
+        let update = format!("UPDATE push_notifications SET {change}");
+        sqlx::raw_sql(AssertSqlSafe(update)).execute(&pool).await.unwrap();
+        let waited = store.push_overdue().await.unwrap().pending_for.unwrap();
+        assert_eq!(
+            waited >= Duration::from_secs(96),
+            since_accepted,
+            "{change}: {waited:?}"
+        );
+    }
 }
 
 #[testkit::database_test]

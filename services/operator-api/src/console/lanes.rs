@@ -64,7 +64,7 @@ struct Lane {
 }
 
 /// What is said of both lanes beside their numbers.
-pub(super) const OF_LANES: [&str; 12] = [
+pub(super) const OF_LANES: [&str; 13] = [
     "swrve-held",
     "swrve-catching-up",
     "swrve-fails",
@@ -74,6 +74,7 @@ pub(super) const OF_LANES: [&str; 12] = [
     "reseller-lane-off",
     "pushes-overdue",
     "notifications-overdue",
+    "quotas-used-up",
     "lane-stalled",
     "not-rescued",
     "no-leader",

@@ -23,6 +23,9 @@ pub(crate) struct StatusDocument {
     pub(crate) at: DateTime<Utc>,
     /// Whether no finding is critical or a warning.
     pub(crate) healthy: bool,
+    /// That in words, with the lanes that operators have paused: those are meant to wait, and are no fault.
+    #[schema(example = "Healthy, with the lane push paused")]
+    pub(crate) headline: String,
     /// What is worth knowing, the worst first.
     pub(crate) findings: Vec<Finding>,
     /// Up to where rows are counted: a greater number means "more than that".
@@ -292,9 +295,11 @@ impl StatusDocument {
             Database::Known(tables) => Some(&**tables),
             Database::Away(_) | Database::NotMigrated => None,
         };
+        let healthy = is_healthy(&findings);
         Self {
             at: facts.now,
-            healthy: is_healthy(&findings),
+            healthy,
+            headline: headline(healthy, tables),
             findings,
             counted_up_to: store::status::COUNTED_MAX,
             lanes: tables.map(|tables| lanes(tables, facts.now)),
@@ -316,6 +321,17 @@ impl StatusDocument {
             webpush: tables.and_then(webpush),
             jobs: tables.map(jobs),
         }
+    }
+}
+
+fn headline(healthy: bool, tables: Option<&Tables>) -> String {
+    let verdict = if healthy { "Healthy" } else { "Something is wrong" };
+    let is_paused = |lane: &str| tables.is_some_and(|tables| tables.lane_is_paused(lane));
+    match (is_paused("push"), is_paused("reseller")) {
+        (false, false) => verdict.to_owned(),
+        (true, false) => format!("{verdict}, with the lane push paused"),
+        (false, true) => format!("{verdict}, with the lane reseller paused"),
+        (true, true) => format!("{verdict}, with both lanes paused"),
     }
 }
 

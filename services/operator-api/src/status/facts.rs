@@ -14,8 +14,8 @@ use lifecycle::error_chain;
 use runtime::connections::{Counters, LATELY, Report};
 use store::push::HoldView;
 use store::status::{
-    Deaths, Depths, JobInProgress, Leadership, MailsInTrouble, Overdue, PausedWaiting, SubscriptionCount,
-    SubscriptionInTrouble, SwrveFailure, Waiting,
+    Deaths, Depths, JobInProgress, Leadership, MailsInTrouble, Overdue, PausedWaiting, QuotaWaiting,
+    SubscriptionCount, SubscriptionInTrouble, SwrveFailure, Waiting,
 };
 use store::webhook::Outbox;
 use store::webpush::StoredMonth;
@@ -139,6 +139,8 @@ pub(crate) struct PushFacts {
 pub(crate) struct ResellerFacts {
     pub(crate) depths: Depths,
     pub(crate) waiting: Waiting,
+    /// What waits because its daily quota is used up, if anything does.
+    pub(crate) quotas: Option<QuotaWaiting>,
     pub(crate) deaths: Deaths,
 }
 
@@ -510,6 +512,7 @@ async fn reseller_facts(store: &Store, now: DateTime<Utc>) -> Result<ResellerFac
     Ok(ResellerFacts {
         depths: store.notification_depths().await?,
         waiting: store.notifications_waiting().await?,
+        quotas: store.waiting_for_quotas(now).await?,
         deaths: store.deaths("reseller", now - RECENT).await?,
     })
 }

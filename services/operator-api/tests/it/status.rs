@@ -108,6 +108,8 @@ async fn a_paused_lane_is_told_with_who_and_why(rig: &Rig) {
         "{text}"
     );
     assert_eq!(paused["severity"], "notice");
+    let headline = status["headline"].as_str().unwrap();
+    assert!(headline.ends_with(", with the lane push paused"), "{headline}");
     assert_eq!(status["lanes"][0]["paused"], true);
     assert_eq!(status["lanes"][1]["paused"], false);
 

@@ -48,8 +48,6 @@ struct QuotaPage {
     quota: QuotaDocument,
     days: QuotaDaysDocument,
     bars: Markup,
-    /// What a daily quota would have to be for the busiest day.
-    suggested: Option<u64>,
     /// The request that waits for a decision.
     open: Option<QuotaRequestDocument>,
     withdrawal: Option<Confirm>,
@@ -58,6 +56,11 @@ struct QuotaPage {
 }
 
 impl QuotaPage {
+    /// Whether the present quota is less than what the busiest of these days needed.
+    fn was_short(&self) -> bool {
+        self.days.busiest > u64::from(self.quota.daily_quota)
+    }
+
     fn heading(&self) -> String {
         words::host(&self.subscription.url)
     }
@@ -117,7 +120,6 @@ async fn show(
     // A new one is made only when the one before it is decided, so that none but the newest waits.
     let newest = requests(app, reseller, id, (Some(1), None)).await?;
     let requests = requests(app, reseller, id, (params.limit, params.cursor)).await?;
-    let busiest = days.busiest.max(quota.used_today + quota.scheduled);
     let mut open = newest.items.into_iter();
     let open = open.rfind(|request| request.status == QuotaRequestStatus::Requested);
     let status = if form.errors.is_empty() {
@@ -127,7 +129,6 @@ async fn show(
     };
     let page = QuotaPage {
         bars: bars(&days),
-        suggested: suggested(busiest).filter(|suggested| *suggested > u64::from(quota.daily_quota)),
         days,
         withdrawal: open
             .as_ref()
@@ -147,17 +148,7 @@ fn bars(days: &QuotaDaysDocument) -> Markup {
     let bars = days.days.iter().map(|day| [day.used.unwrap_or(day.ended), 0, 0]);
     let bars: Vec<_> = bars.collect();
     let most = bars.iter().map(|bar| bar[0]).max().unwrap_or_default();
-    words::stacked(&bars, &format!("the use of 28 days; {most} on the busiest one"))
-}
-
-/// A quarter more than the busiest day, with two digits that count.
-fn suggested(busiest: u64) -> Option<u64> {
-    let wanted = busiest.checked_mul(5)?.div_ceil(4);
-    let mut unit = 1;
-    while wanted / unit >= 100 {
-        unit *= 10;
-    }
-    (busiest > 0).then(|| wanted.div_ceil(unit) * unit)
+    words::stacked(&bars, &format!("the use of 28 days; at most {most} on a day"))
 }
 
 async fn page(
@@ -246,17 +237,4 @@ async fn withdraw(
 ) -> Result<Response, Problem> {
     quotas::withdraw(State(app), keeper, Ids(id, request)).await?;
     Ok(done(&place(id), "The quota request is withdrawn."))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_suggestion_is_a_round_number_above_the_busiest_day() {
-        assert_eq!(suggested(0), None);
-        assert_eq!(suggested(7), Some(9));
-        assert_eq!(suggested(81_234), Some(110_000));
-        assert_eq!(suggested(100_000), Some(130_000));
-    }
 }

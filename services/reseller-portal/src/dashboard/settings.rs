@@ -285,7 +285,7 @@ fn deactivation(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64
         "What waits for it is given up; a replay can send it later.".to_owned()
     } else {
         format!(
-            "{} notifications that wait for their day are given up, and so are retries; a replay can send them later.",
+            "{} notifications that wait in line are given up, and so are retries; a replay can send them later.",
             frame.counted(waiting)
         )
     };
@@ -316,10 +316,7 @@ fn deletion(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64) ->
         subscription.url
     )];
     if waiting > 0 {
-        said.push(format!(
-            "{} notifications wait for their day.",
-            frame.counted(waiting)
-        ));
+        said.push(format!("{} notifications wait in line.", frame.counted(waiting)));
     }
     Confirm {
         id: "delete",

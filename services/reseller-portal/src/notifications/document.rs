@@ -43,10 +43,12 @@ pub(crate) struct RowDocument {
     #[schema(example = "Given up: it waited for too long. A resend or a replay sends it.")]
     pub(crate) end: Option<String>,
     /// Attempts so far.
+    #[schema(example = 2)]
     pub(crate) attempts: u32,
     /// When it is due, if it is SCHEDULED or RETRY.
     pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// The size of its body.
+    #[schema(example = 412)]
     pub(crate) payload_bytes: u32,
     /// When its event was accepted.
     pub(crate) accepted_at: DateTime<Utc>,

@@ -48,10 +48,12 @@ pub(crate) struct SubscriptionDocument {
     /// How its endpoint was verified, or why it is not.
     pub(crate) verification: VerificationDocument,
     /// How long the endpoint may take to answer, in milliseconds.
+    #[schema(example = 10_000)]
     pub(crate) timeout_millis: u64,
     /// How many notifications it gets in a day; further ones wait for the next.
+    #[schema(example = 1_000_000)]
     pub(crate) daily_quota: u32,
-    /// How many attempts are made in a second; null: as many as there are.
+    /// How many attempts are made in a second; null: there is no limit.
     pub(crate) requests_per_second: Option<u32>,
     /// Whether what an outage of the endpoint gives up is sent again by itself once it answers.
     pub(crate) resend_after_outage: bool,

@@ -33,6 +33,27 @@ fn is_safe(page: &str) {
 }
 
 #[testkit::test]
+async fn the_quota_that_would_have_been_enough_is_one_number(portal: Portal) {
+    let id = SubscriptionRow::active()
+        .daily_quota(120)
+        .make(&portal.pool)
+        .await;
+    let ended = "INSERT INTO delivery_statistics VALUES ($1, date_trunc('hour', $2::timestamptz), 171, 171, 0, 0, 0, '{}', '{}')";
+    sqlx::query(ended)
+        .bind(id)
+        .bind(portal.now() - TimeDelta::days(1))
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let seen = portal.see(&format!("/subscriptions/{id}/quota/days")).await;
+    assert_eq!(seen["busiest"], 171);
+    let browser = entered(&portal, &ALL).await;
+    let page = browser.see(&format!("/app/s/{id}/quota")).await;
+    let said = "171 a day would have been enough for the busiest of these days";
+    assert_eq!(page.matches(said).count(), 2, "{page}");
+}
+
+#[testkit::test]
 async fn more_quota_is_asked_for_and_withdrawn(portal: Portal) {
     let id = SubscriptionRow::active()
         .daily_quota(1_000)

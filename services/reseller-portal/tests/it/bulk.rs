@@ -160,6 +160,11 @@ async fn a_bulk_resend_says_what_is_wrong_with_it(portal: Portal) {
             .await;
         assert_eq!(fields(&problem), [field], "{body}");
     }
+    let body = json!({"statuses": ["RETRY"]});
+    let problem = portal
+        .refused("POST", &path, Some(&body), (422, "validation"))
+        .await;
+    assert!(problem.to_string().contains("at once by a resend"), "{problem}");
     portal
         .done("POST", &format!("/subscriptions/{id}/deactivate"), 200)
         .await;

@@ -568,6 +568,37 @@ async fn only_what_waited_for_the_day_is_spread_over_its_window(pool: PgPool) {
     assert_eq!(release(&store, &pool, early).await.len(), 20);
 }
 
+#[testkit::database_test]
+async fn what_waits_for_the_next_day_is_counted_and_what_moves_today_is_not(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    assert_eq!(store.waiting_for_quotas(noon()).await.unwrap(), None);
+    let raised = with_line(&pool, 10, 29).await;
+    let other = with_line(&pool, 5, 3).await;
+    let counted = async || {
+        let waiting = store.waiting_for_quotas(noon()).await.unwrap();
+        waiting.map(|waiting| (waiting.notifications, waiting.subscriptions))
+    };
+    assert_eq!(counted().await, Some((32, 2)));
+    let waiting = store.waiting_for_quotas(noon()).await.unwrap().unwrap();
+    assert_eq!(waiting.again_at, noon() + TimeDelta::hours(12));
+    let tomorrow = noon() + TimeDelta::days(1);
+    assert_eq!(store.waiting_for_quotas(tomorrow).await.unwrap(), None);
+    set_quota(&store, raised, 1_000).await;
+    assert_eq!(counted().await, Some((3, 1)));
+    sqlx::query("UPDATE subscriptions SET paused_at = now() WHERE id = $1")
+        .bind(other)
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!(counted().await, None, "it waits for the end of a pause");
+    with_line(&pool, 1, 1_500).await;
+    assert_eq!(
+        counted().await,
+        Some((1_001, 1)),
+        "one more than are counted says so"
+    );
+}
+
 async fn set_used(pool: &PgPool, subscription: Uuid, used: i64) {
     sqlx::query("UPDATE subscription_budgets SET used = $2 WHERE subscription_id = $1")
         .bind(subscription)

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::Severity;
 use super::scene::{
     MINUTE, depth, ending_key, has_done, hears, hold, job, now, one, pause, process, sends, tables, trouble,
-    webpush_month,
+    used_up, webpush_month,
 };
 use crate::status::facts::{Database, Facts};
 
@@ -256,6 +256,18 @@ pub(super) const CASES: &[Case] = &[
             (waiting.subscriptions, waiting.worst) = (1, Some(Uuid::from_u128(5)));
         },
         "all of the subscription 00000000-0000-0000-0000-000000000005",
+    ),
+    (
+        "quotas-used-up",
+        Severity::Notice,
+        |f| tables(f).reseller.quotas = Some(used_up(29, 1)),
+        "29 notifications of 1 subscription wait because the daily quota is used up, the first until 2026-11-22 00:00:00 UTC (in 12 h).",
+    ),
+    (
+        "quotas-used-up",
+        Severity::Notice,
+        |f| tables(f).reseller.quotas = Some(used_up(1_001, 2)),
+        "More than 1,000 notifications wait because",
     ),
     (
         "not-rescued",

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use broker::Queue;
 use store::push::HoldView;
-use store::status::{Depths, Overdue};
+use store::status::{Depths, Overdue, QUOTA_COUNTED_MAX};
 
 use super::processes::led_for;
 use super::{Finding, Known, SETTLING, Severity};
 use crate::status::facts::Process;
 use crate::status::thresholds::{LATELY, LOST, NOTIFICATIONS_LATE, OVERDUE, PUSHES_LATE};
-use explain::words::{length, of, time};
+use explain::words::{length, number, of, time, when};
 
 /// Pushes in a second from which on the lane does all it can; Swrve allows 250.
 const FULL_PACE: f64 = 150.0;
@@ -26,6 +26,7 @@ pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(reseller_lane_off(known));
     findings.extend(pushes_overdue(known));
     findings.extend(notifications_overdue(known));
+    findings.extend(quotas_used_up(known));
     findings.extend(stalled(known));
     let (push, reseller) = (&known.tables.push.depths, &known.tables.reseller.depths);
     findings.extend(lost(push, "push", "pushes"));
@@ -184,6 +185,34 @@ fn notifications_overdue(known: &Known<'_>) -> Option<Finding> {
         Some(worst) => finding.with(format!("postrider pause subscription {worst} --note '…'")),
         None => finding,
     })
+}
+
+/// What waits as it should, until the next day.
+fn quotas_used_up(known: &Known<'_>) -> Option<Finding> {
+    let waiting = known.tables.reseller.quotas?;
+    let at = when(waiting.again_at, known.facts.now);
+    let waits = if waiting.notifications > QUOTA_COUNTED_MAX {
+        // Counting ended before all of them, and maybe before all subscriptions.
+        format!("More than {} notifications wait", number(QUOTA_COUNTED_MAX))
+    } else {
+        format!(
+            "{} of {} {}",
+            of(waiting.notifications, "notification", "notifications"),
+            of(waiting.subscriptions, "subscription", "subscriptions"),
+            if waiting.notifications == 1 {
+                "waits"
+            } else {
+                "wait"
+            }
+        )
+    };
+    let text = format!("{waits} because the daily quota is used up, the first until {at}.");
+    let finding = Finding::new(
+        ("quotas-used-up", Severity::Notice, "a-daily-quota-is-used-up"),
+        text,
+        "They go as the next days have room, the oldest first. A higher quota lets them go at once: postrider quotas set.",
+    );
+    Some(finding.with("postrider notifications list --all --status SCHEDULED"))
 }
 
 /// For how long the first of what is due has waited.

@@ -11,7 +11,8 @@ use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Earlier, Previous, Report, SwrveReport};
 use store::BrokenGlass;
 use store::status::{
-    JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble, SwrveFailure,
+    JobInProgress, Leadership, MailsInTrouble, QuotaWaiting, SubscriptionCount, SubscriptionInTrouble,
+    SwrveFailure,
 };
 use store::webhook::Outbox;
 use store::webpush::StoredMonth;
@@ -159,6 +160,15 @@ pub(super) fn pause(scope: &str, key: &str) -> store::PauseView {
         paused_at: now() - TimeDelta::hours(2),
         until: None,
         by_reseller: false,
+    }
+}
+
+/// So many notifications of so many subscriptions that wait for the next day.
+pub(super) fn used_up(notifications: u64, subscriptions: u64) -> QuotaWaiting {
+    QuotaWaiting {
+        notifications,
+        subscriptions,
+        again_at: now() + TimeDelta::hours(12),
     }
 }
 

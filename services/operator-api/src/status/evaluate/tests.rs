@@ -10,6 +10,7 @@ use super::cases::CASES;
 use super::scene::{MINUTE, depth, has_done, hears, now, one, pause, running, sends, system, tables};
 use super::*;
 use crate::console::place;
+use crate::status::StatusDocument;
 
 #[test]
 fn every_disorder_has_its_finding() {
@@ -104,6 +105,9 @@ fn a_paused_lane_is_expected_to_wait() {
     let findings = evaluate(&facts);
     let ids: Vec<&str> = findings.iter().map(|finding| finding.id).collect();
     assert_eq!(ids, ["paused"], "{findings:#?}");
+    // Nothing is wrong, and the first line says why nothing is sent.
+    let document = StatusDocument::of(&facts, findings);
+    assert_eq!(document.headline, "Healthy, with the lane push paused");
 }
 
 /// Retries a minute apart: between them a push waits, is queued, or is being tried, and nothing is counted in most reports.

@@ -8,7 +8,7 @@ use std::hash::Hash;
 use stateright::Model;
 
 use crate::check::{Counts, Failure, liveness, safety};
-use crate::delivery::{Bounds, Delivery, Lane};
+use crate::delivery::{Bounds, Delivery, Lane, Mishaps};
 use crate::graph::Progress;
 use crate::leadership::Leadership;
 use crate::pause::{Pause, Scope};
@@ -97,6 +97,17 @@ const ONE: Bounds = Bounds {
     wishes: 1,
 };
 
+/// A message about two rows, and room for it.
+const SHARED: Bounds = Bounds {
+    rows: 2,
+    prefetch: 2,
+    wishes: 0,
+    ..ONE
+};
+
+/// The same with one process that sends, which is few enough for two attempts.
+const ONE_SENDER: Bounds = Bounds { workers: 1, ..SHARED };
+
 /// All of them.
 pub fn entries() -> Vec<Entry> {
     let mut entries = small();
@@ -126,6 +137,15 @@ fn small() -> Vec<Entry> {
         delivery(
             "notification, cancelled",
             Delivery::new(Lane::reseller(1), TWO_WISHES).only_crashes(),
+        ),
+        delivery("notification, shared messages", sharing(Mishaps::Messages)),
+        delivery(
+            "notification, shared messages that are kept",
+            sharing(Mishaps::Kept),
+        ),
+        delivery(
+            "notification, shared messages tried twice",
+            Delivery::new(reseller, ONE_SENDER).sharing(Mishaps::Messages),
         ),
         leadership("leadership", LEADERSHIP),
         leadership(
@@ -200,6 +220,10 @@ fn large() -> Vec<Entry> {
                     ..ONE
                 },
             ),
+        )),
+        large(delivery(
+            "notification, shared messages and two mishaps",
+            Delivery::new(Lane::reseller(1), Bounds { mishaps: 2, ..SHARED }).sharing(Mishaps::Messages),
         )),
         large(leadership(
             "leadership, three replicas",
@@ -302,6 +326,11 @@ pub const TWO_WISHES: Bounds = Bounds {
     wishes: 2,
     ..ONE
 };
+
+/// Two rows that share messages.
+pub fn sharing(mishaps: Mishaps) -> Delivery {
+    Delivery::new(Lane::reseller(1), SHARED).sharing(mishaps)
+}
 
 /// One row, two processes that send.
 pub fn one_row() -> Bounds {

@@ -3,9 +3,9 @@
 use domain::push::PushState;
 
 use super::lane::Outcome;
-use super::state::{Fate, PublishStep, Release, State, Step, Subscription, Term};
+use super::state::{PublishStep, Receipt, Release, State, Step, Subscription, Term};
 use super::statements::Judgement;
-use super::{Broken, Delivery, Mishaps};
+use super::{Broken, Delivery};
 use crate::graph::Class;
 
 /// How a publish ends, as the publisher sees it (`libs/broker/src/publisher.rs`).
@@ -21,7 +21,8 @@ pub enum Published {
     Died,
 }
 
-/// One commit, one frame or one request. `worker` is a place in [`State::workers`], `item` one in its items.
+/// One commit, one frame or one request. `worker` is a place in [`State::workers`], `item` one in its items, `message` one in
+/// [`State::ready`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are places, named alike in all of them")]
 pub enum Action {
@@ -31,18 +32,22 @@ pub enum Action {
     Rescue { row: usize },
     /// `services/retry-worker/src/jobs/promotion.rs` and `send_notifications.rs`: the statement.
     Promote { row: usize },
+    /// The same for all rows at once, which then share a message.
+    PromoteTogether,
     /// The publish after it, and that of `services/ingest-api/src/lane/outbox.rs`.
-    Publish { row: usize, published: Published },
+    Publish { message: usize, published: Published },
     /// Both mark what was not confirmed.
-    MarkBack { row: usize },
+    MarkBack { message: usize },
     /// The process that was to mark it dies, or the database is away for too long. A mishap.
-    ForgetToMark { row: usize },
+    ForgetToMark { message: usize },
     /// `libs/leadership/src/candidate.rs`: a worker takes the lease, whether it is free or held.
     TakeLead { worker: usize },
     /// A leader learns that it is none any more: by its renewal, its deadline, or a claim that was refused.
     StepDown { worker: usize },
     /// The broker hands a message to a process that consumes.
-    Deliver { worker: usize, row: usize },
+    Deliver { worker: usize, message: usize },
+    /// The same for a shared message and a process of an earlier version, which reads its first row and settles it for all. A mishap.
+    DeliverToEarlier { worker: usize, message: usize },
     /// The claiming statement, and its answer.
     Claim {
         worker: usize,
@@ -76,8 +81,17 @@ pub enum Action {
     RecordUnanswered { worker: usize, item: usize },
     /// The database refuses it for good: the lease finds the row. A mishap.
     RecordRefused { worker: usize, item: usize },
+    /// `libs/engine/src/webhook/run_loop.rs`: its process stops before it has claimed it, and a row of a shared message asks for a requeue.
+    /// A mishap.
+    PutBack { worker: usize, item: usize },
+    /// `buffer` there: this row of a shared message is not one of the lane. A mishap.
+    Reject { worker: usize, item: usize },
+    /// The task that holds a part of a message ends without settling it. A mishap.
+    Drop { worker: usize, item: usize },
     /// The ack or the requeue. Without a receipt that the connection still takes, nothing.
     Settle { worker: usize, item: usize },
+    /// The broker closes a channel on which a message has not been settled for too long: it is ready again.
+    ChannelEnds { worker: usize },
     /// A process dies. What it held is ready again. A mishap.
     Crash { worker: usize },
     /// A connection to the broker breaks: what it held is ready again, and its receipts are void. A mishap.
@@ -85,11 +99,11 @@ pub enum Action {
     /// The broker loses everything, and every connection. A mishap.
     Wipe,
     /// A message is ready twice. A mishap.
-    Duplicate { row: usize },
+    Duplicate { message: usize },
     /// A message has come back too often: the broker gives it up. A mishap.
-    GiveUpMessage { row: usize },
+    GiveUpMessage { message: usize },
     /// `services/retry-worker/src/archiver.rs`: the statement, then the ack, unless it dies in between (a mishap).
-    Archive { row: usize, acked: bool },
+    Archive { message: usize, acked: bool },
     /// `libs/store/src/push/cancel.rs`. A wish.
     Cancel { row: usize },
     /// `libs/store/src/resolution/single.rs`. A wish.
@@ -121,6 +135,10 @@ impl Action {
             | Self::TooLate { .. }
             | Self::RecordUnanswered { .. }
             | Self::RecordRefused { .. }
+            | Self::DeliverToEarlier { .. }
+            | Self::PutBack { .. }
+            | Self::Reject { .. }
+            | Self::Drop { .. }
             | Self::Crash { .. }
             | Self::Disconnect { .. }
             | Self::Wipe
@@ -129,6 +147,37 @@ impl Action {
             | Self::EndExpired { .. } => true,
             _ => false,
         }
+    }
+
+    /// Whether it is a mishap of messages after which each is still somewhere.
+    pub(super) fn keeps_messages(&self) -> bool {
+        match self {
+            Self::Publish { published, .. } => {
+                matches!(published, Published::Refused | Published::Unconfirmed)
+            }
+            Self::Archive { acked, .. } => !acked,
+            Self::PutBack { .. }
+            | Self::Reject { .. }
+            | Self::Drop { .. }
+            | Self::Crash { .. }
+            | Self::Disconnect { .. }
+            | Self::Duplicate { .. }
+            | Self::GiveUpMessage { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it is a mishap by which a row that is queued is left without a message.
+    pub(super) fn loses_messages(&self) -> bool {
+        matches!(
+            self,
+            Self::Publish {
+                published: Published::Died,
+                ..
+            } | Self::ForgetToMark { .. }
+                | Self::DeliverToEarlier { .. }
+                | Self::Wipe
+        )
     }
 
     /// Whether it uses up a wish.
@@ -143,32 +192,33 @@ impl Action {
         )
     }
 
-    /// What is bound to happen when it stays possible: everything that is neither a mishap nor a wish, for each row by itself. Which
-    /// process does it does not matter.
+    /// What is bound to happen when it stays possible: everything that is neither a mishap nor a wish, for each row and each message by
+    /// itself. Which process does it does not matter.
     pub(super) fn class(&self, state: &State) -> Option<Class> {
         if self.is_mishap() || self.is_wish() {
             return None;
         }
         let about = |worker: usize, item: usize| state.workers[worker].items[item].row;
-        let (kind, row) = match *self {
+        let (kind, place) = match *self {
             Self::Lapse { row } => (0, row),
             Self::Rescue { row } => (1, row),
             Self::Promote { row } => (2, row),
-            Self::Publish { row, .. } => (3, row),
-            Self::MarkBack { row } => (4, row),
+            Self::Publish { message, .. } => (3, message),
+            Self::MarkBack { message } => (4, message),
             Self::TakeLead { .. } => (5, 0),
             Self::StepDown { .. } => (6, 0),
-            Self::Deliver { row, .. } => (7, row),
+            Self::Deliver { message, .. } => (7, message),
             Self::Claim { worker, item, .. } => (8, about(worker, item)),
             Self::Send { worker, item, .. } => (9, about(worker, item)),
             Self::Record { worker, item } => (10, about(worker, item)),
             Self::Settle { worker, item } => (11, about(worker, item)),
-            Self::Archive { row, .. } => (12, row),
+            Self::Archive { message, .. } => (12, message),
             Self::EndInactive { row } => (13, row),
+            Self::ChannelEnds { .. } => (14, 0),
             // A chance, not a duty: what it finds would come by itself.
             _ => return None,
         };
-        Some(Class(kind * 16 + u32::try_from(row).unwrap_or(u32::MAX)))
+        Some(Class(kind * 16 + u32::try_from(place).unwrap_or(u32::MAX)))
     }
 }
 
@@ -178,8 +228,10 @@ impl Delivery {
         let mut all = Vec::with_capacity(32);
         for row in 0..state.rows.len() {
             self.of_row(state, row, &mut all);
+            self.of_message(state, row, &mut all);
             self.of_people(state, row, &mut all);
         }
+        self.of_all_rows(state, &mut all);
         for publishing in &state.publishing {
             Self::of_publisher(*publishing, &mut all);
         }
@@ -200,10 +252,9 @@ impl Delivery {
             return state.wishes > 0;
         }
         if action.is_mishap() || takes_lead_from_another {
-            let allowed = self.mishaps == Mishaps::Any || matches!(action, Action::Crash { .. });
-            return allowed && state.mishaps > 0;
+            return state.mishaps > 0 && self.mishaps.allow(action);
         }
-        true
+        state.mishaps > 0 || !self.is_early(state, action)
     }
 
     fn of_row(&self, state: &State, row: usize, all: &mut Vec<Action>) {
@@ -220,21 +271,24 @@ impl Delivery {
         if self.is_promotable(state, row) && state.publishing.len() < self.bounds.publishers {
             all.push(Action::Promote { row });
         }
-        if state.ready[row] > 0 {
-            if state.ready[row] < self.bounds.capacity {
-                all.push(Action::Duplicate { row });
+    }
+
+    pub(super) fn of_message(&self, state: &State, message: usize, all: &mut Vec<Action>) {
+        if state.ready[message] > 0 {
+            if self.sharing || state.ready[message] < self.bounds.capacity {
+                all.push(Action::Duplicate { message });
             }
-            if state.dead[row] == 0 {
-                all.push(Action::GiveUpMessage { row });
+            if state.dead[message] == 0 {
+                all.push(Action::GiveUpMessage { message });
             }
         }
-        if state.dead[row] > 0 {
-            all.extend([true, false].map(|acked| Action::Archive { row, acked }));
+        if state.dead[message] > 0 {
+            all.extend([true, false].map(|acked| Action::Archive { message, acked }));
         }
     }
 
     fn of_publisher(publishing: super::Publishing, all: &mut Vec<Action>) {
-        let row = publishing.row;
+        let message = publishing.message;
         match publishing.step {
             PublishStep::ToPublish => all.extend(
                 [
@@ -243,9 +297,11 @@ impl Delivery {
                     Published::Unconfirmed,
                     Published::Died,
                 ]
-                .map(|published| Action::Publish { row, published }),
+                .map(|published| Action::Publish { message, published }),
             ),
-            PublishStep::ToMark => all.extend([Action::MarkBack { row }, Action::ForgetToMark { row }]),
+            PublishStep::ToMark => {
+                all.extend([Action::MarkBack { message }, Action::ForgetToMark { message }]);
+            }
         }
     }
 
@@ -265,17 +321,18 @@ impl Delivery {
             let has_room = found.items.len() < self.bounds.prefetch;
             for row in 0..state.rows.len() {
                 if has_room && state.ready[row] > 0 {
-                    all.push(Action::Deliver { worker, row });
+                    all.push(Action::Deliver { worker, message: row });
                 }
                 let waits = matches!(state.rows[row].state, PushState::Pending | PushState::Retry);
-                if has_room && waits && !self.lane.is_push() {
+                if has_room && waits && !self.lane.is_push() && !self.sharing {
                     all.push(Action::Fetch { worker, row });
                 }
             }
+            self.of_shared_message(state, worker, all);
         } else if !found.items.is_empty() {
             all.push(Action::Crash { worker });
         }
-        if found.items.iter().any(|item| item.receipt) {
+        if found.items.iter().any(|item| item.receipt != Receipt::Void) {
             all.push(Action::Disconnect { worker });
         }
     }
@@ -286,6 +343,7 @@ impl Delivery {
             return;
         }
         let found = items[item];
+        Self::of_share(worker, item, found, all);
         match found.step {
             Step::Delivered => {
                 let judgement = Judgement::Go;
@@ -307,10 +365,10 @@ impl Delivery {
                 }
             }
             Step::Claimed(_) => {
-                all.extend(Outcome::ALL.map(|outcome| Action::Send {
+                all.extend(self.outcomes().iter().map(|outcome| Action::Send {
                     worker,
                     item,
-                    outcome,
+                    outcome: *outcome,
                 }));
                 if self.lane.is_push() {
                     for release in [Release::HandBack, Release::Defer] {
@@ -329,7 +387,8 @@ impl Delivery {
                 all.push(Action::RecordUnanswered { worker, item });
                 all.push(Action::RecordRefused { worker, item });
             }
-            Step::Settling(Fate::Ack | Fate::Requeue) => all.push(Action::Settle { worker, item }),
+            Step::Settling(_) => all.push(Action::Settle { worker, item }),
+            Step::Kept => all.push(Action::ChannelEnds { worker }),
         }
     }
 

@@ -11,6 +11,7 @@
 mod actions;
 mod lane;
 mod properties;
+mod shared;
 mod state;
 mod statements;
 mod steps;
@@ -21,8 +22,8 @@ use stateright::{Model, Property};
 pub use actions::{Action, Published};
 pub use lane::{Lane, Outcome};
 pub use state::{
-    Accepted, Claim, Fate, Item, PublishStep, Publishing, Release, Row, State, Step, Subscription, Term,
-    Worker, Wrongs,
+    Accepted, Claim, Fate, Item, PublishStep, Publishing, Receipt, Release, Row, State, Step, Subscription,
+    Term, Worker, Wrongs,
 };
 pub use statements::Judgement;
 
@@ -37,7 +38,7 @@ pub struct Bounds {
     pub workers: usize,
     /// Messages that the queue takes before it refuses more.
     pub capacity: u8,
-    /// Messages and claims that a process is at once at.
+    /// Rows that a process is at once at, by a message or by a claim.
     pub prefetch: usize,
     /// Publishes under way at once.
     pub publishers: usize,
@@ -54,6 +55,21 @@ pub enum Mishaps {
     Any,
     /// Processes die, and nothing else.
     Crashes,
+    /// Those after which each message is still somewhere.
+    Kept,
+    /// Those, and those that lose a message or leave some of its rows to their leases.
+    Messages,
+}
+
+impl Mishaps {
+    pub(super) fn allow(self, action: &Action) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Crashes => matches!(action, Action::Crash { .. }),
+            Self::Kept => action.keeps_messages(),
+            Self::Messages => action.keeps_messages() || action.loses_messages(),
+        }
+    }
 }
 
 /// A variant of the protocol with one of its safeguards missing, to show that the properties would notice.
@@ -81,6 +97,14 @@ pub enum Broken {
     ResendForgetsCancellation,
     /// Queued rows can be claimed, pending ones cannot.
     PendingIsNotClaimed,
+    /// A shared message is settled as soon as one of its rows is done.
+    FirstShareSettles,
+    /// What becomes of a shared message is what the last of its rows wants, not the strongest wish of all.
+    LastShareDecides,
+    /// Of a shared message that was not confirmed, only the first row is marked.
+    MarksFirstRowOnly,
+    /// Of a shared message that the broker gave up, only the first row is looked after.
+    ArchivesFirstRowOnly,
 }
 
 /// The model.
@@ -88,6 +112,8 @@ pub enum Broken {
 pub struct Delivery {
     /// Which lane.
     pub lane: Lane,
+    /// Whether rows that are published together share a message.
+    pub sharing: bool,
     /// How large.
     pub bounds: Bounds,
     /// What may go wrong.
@@ -101,6 +127,7 @@ impl Delivery {
     pub fn new(lane: Lane, bounds: Bounds) -> Self {
         Self {
             lane,
+            sharing: false,
             bounds,
             mishaps: Mishaps::Any,
             broken: None,
@@ -116,6 +143,15 @@ impl Delivery {
     /// A world in which only processes die.
     pub fn only_crashes(mut self) -> Self {
         self.mishaps = Mishaps::Crashes;
+        self
+    }
+
+    /// A world in which all rows were accepted together, and share messages. What does not depend on messages is left out: what is
+    /// fetched without one, and the receiver's answers. That the lease of a queued row runs out although its message is still there is one of
+    /// the mishaps.
+    pub fn sharing(mut self, mishaps: Mishaps) -> Self {
+        self.sharing = true;
+        self.mishaps = mishaps;
         self
     }
 
@@ -140,14 +176,16 @@ impl Delivery {
             Term::Current
         };
         let rows = states.len();
+        let messages = rows + usize::from(self.sharing);
+        let first = if self.sharing { rows } else { 0 };
         State {
             rows: states.iter().map(|state| Row::new(*state)).collect(),
-            ready: vec![0; rows],
-            dead: vec![0; rows],
-            publishing: (0..rows)
-                .filter(|row| states[*row] == PushState::Queued)
-                .map(|row| Publishing {
-                    row,
+            ready: vec![0; messages],
+            dead: vec![0; messages],
+            publishing: (first..messages)
+                .filter(|message| self.sharing || states[*message] == PushState::Queued)
+                .map(|message| Publishing {
+                    message,
                     step: PublishStep::ToPublish,
                 })
                 .collect(),
@@ -171,6 +209,9 @@ impl Model for Delivery {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
+        if self.sharing {
+            return vec![self.beginning(&vec![PushState::Queued; self.bounds.rows])];
+        }
         let mut all = vec![Vec::new()];
         for _ in 0..self.bounds.rows {
             all = all
@@ -205,6 +246,9 @@ impl Model for Delivery {
 
 impl Progress for Delivery {
     fn class(&self, state: &State, action: &Action) -> Option<Class> {
+        if self.is_early(state, action) {
+            return None;
+        }
         action.class(state)
     }
 

@@ -3,18 +3,22 @@
 use domain::push::PushState;
 use stateright::Property;
 
-use super::state::{Accepted, Row, State, Step, Term};
+use super::state::{Accepted, Fate, Receipt, Row, State, Step, Term};
 use super::{Delivery, Mishaps};
 
 pub(super) fn of(model: &Delivery) -> Vec<Property<Delivery>> {
     let mut properties = always();
-    if model.mishaps == Mishaps::Any {
-        properties.extend(sometimes(model));
-    } else {
-        properties.push(Property::always(
+    match model.mishaps {
+        Mishaps::Any => properties.extend(sometimes(model)),
+        Mishaps::Messages => properties.extend(sometimes_shared()),
+        Mishaps::Crashes => properties.push(Property::always(
             "a crash costs no message",
-            |_, state: &State| (0..state.rows.len()).all(|row| has_its_message(state, row)),
-        ));
+            |_, state: &State| have_their_messages(state),
+        )),
+        Mishaps::Kept => properties.push(Property::always(
+            "no row is without its message",
+            |_, state: &State| have_their_messages(state),
+        )),
     }
     properties
 }
@@ -60,11 +64,8 @@ fn always() -> Vec<Property<Delivery>> {
     ]
 }
 
-fn sometimes(model: &Delivery) -> Vec<Property<Delivery>> {
-    let mut properties = vec![
-        Property::sometimes("it is sent twice", |_, state: &State| {
-            state.rows.iter().any(|row| row.accepted == Accepted::Again)
-        }),
+fn sometimes_anywhere() -> Vec<Property<Delivery>> {
+    vec![
         Property::sometimes("a claim runs out", |_, state: &State| {
             state.rows.iter().any(|row| row.lapsed && row.token.is_some())
         }),
@@ -75,14 +76,7 @@ fn sometimes(model: &Delivery) -> Vec<Property<Delivery>> {
                 })
             })
         }),
-        Property::sometimes("one is claimed while another is at it", |_, state: &State| {
-            (0..state.rows.len()).any(|row| {
-                let claims = state.items(row).filter(|item| item.step.claim().is_some());
-                claims.count() > 1
-            })
-        }),
         Property::sometimes("it ends well", |_, state: &State| ends(state, PushState::Sent)),
-        Property::sometimes("it fails", |_, state: &State| ends(state, PushState::Failed)),
         Property::sometimes("it is given up", |_, state: &State| {
             ends(state, PushState::GivenUp)
         }),
@@ -93,7 +87,24 @@ fn sometimes(model: &Delivery) -> Vec<Property<Delivery>> {
         Property::sometimes("a message is about nothing any more", |_, state: &State| {
             (0..state.rows.len()).any(|row| state.ready[row] > 0 && state.rows[row].has_ended())
         }),
+    ]
+}
+
+fn sometimes(model: &Delivery) -> Vec<Property<Delivery>> {
+    let mut properties = sometimes_anywhere();
+    let alone: [Property<Delivery>; 3] = [
+        Property::sometimes("it is sent twice", |_, state: &State| {
+            state.rows.iter().any(|row| row.accepted == Accepted::Again)
+        }),
+        Property::sometimes("one is claimed while another is at it", |_, state: &State| {
+            (0..state.rows.len()).any(|row| {
+                let claims = state.items(row).filter(|item| item.step.claim().is_some());
+                claims.count() > 1
+            })
+        }),
+        Property::sometimes("it fails", |_, state: &State| ends(state, PushState::Failed)),
     ];
+    properties.extend(alone);
     if model.lane.is_push() {
         properties.push(Property::sometimes(
             "a leader that is none any more asks for a claim",
@@ -106,6 +117,42 @@ fn sometimes(model: &Delivery) -> Vec<Property<Delivery>> {
             },
         ));
     }
+    properties
+}
+
+fn sometimes_shared() -> Vec<Property<Delivery>> {
+    let mut properties = sometimes_anywhere();
+    let shared: [Property<Delivery>; 5] = [
+        Property::sometimes(
+            "a row that is done comes again with another",
+            |_, state: &State| {
+                let done = state.rows.iter().filter(|row| row.has_ended()).count();
+                state.ready[state.rows.len()] > 0 && done > 0 && done < state.rows.len()
+            },
+        ),
+        Property::sometimes("a row comes again while it is attempted", |_, state: &State| {
+            (0..state.rows.len()).any(|row| {
+                let delivered = state.items(row).any(|item| item.step == Step::Delivered);
+                delivered && state.items(row).any(|item| item.step.claim().is_some())
+            })
+        }),
+        Property::sometimes(
+            "a message is to be put back when it is settled",
+            |_, state: &State| {
+                let mut items = state.workers.iter().flat_map(|worker| &worker.items);
+                items.any(|item| item.receipt == Receipt::Part(Fate::Requeue))
+            },
+        ),
+        Property::sometimes("a message stays until its channel ends", |_, state: &State| {
+            let mut items = state.workers.iter().flat_map(|worker| &worker.items);
+            items.any(|item| item.step == Step::Kept)
+        }),
+        Property::sometimes(
+            "the first row is done, another is left to its lease",
+            |_, state: &State| state.rows[0].has_ended() && !have_their_messages(state),
+        ),
+    ];
+    properties.extend(shared);
     properties
 }
 
@@ -124,12 +171,8 @@ fn has_its_attempts(row: &Row) -> bool {
     row.attempt_rows == expected && row.in_process == running
 }
 
-/// The broker or a process has its message, or a process is about to publish it, or to notice that it was not published.
-fn has_its_message(state: &State, row: usize) -> bool {
-    state.rows[row].state != PushState::Queued
-        || state.rows[row].lapsed
-        || state.ready[row] > 0
-        || state.dead[row] > 0
-        || state.publishing.iter().any(|publishing| publishing.row == row)
-        || state.items(row).any(|item| item.receipt)
+/// What is queued has a message, until its lease has run out.
+fn have_their_messages(state: &State) -> bool {
+    let queued = |row: usize| state.rows[row].state == PushState::Queued && !state.rows[row].lapsed;
+    (0..state.rows.len()).all(|row| !queued(row) || state.has_its_message(row))
 }

@@ -3,6 +3,8 @@
 //! Everything is counted or sorted, so that two moments that differ only in the names of processes or in the order of
 //! messages are one state.
 
+use std::ops::Range;
+
 use domain::push::PushState;
 
 use super::lane::Outcome;
@@ -12,11 +14,12 @@ use super::lane::Outcome;
 pub struct State {
     /// The rows of `push_notifications` or `notifications`.
     pub rows: Vec<Row>,
-    /// Messages about each row that are ready in its queue. Those that a process holds are with the process.
+    /// Messages that are ready in their queue: about each row alone and, in one more place where messages are shared, about all of
+    /// them. Those that a process holds are with the process.
     pub ready: Vec<u8>,
-    /// Messages about each row in the dead-letter queue.
+    /// Messages in the dead-letter queue, in the same places.
     pub dead: Vec<u8>,
-    /// Rows whose message a process is about to publish, or found not to be published.
+    /// Messages that a process is about to publish, or found not to be published.
     pub publishing: Vec<Publishing>,
     /// The processes that send, in no particular order.
     pub workers: Vec<Worker>,
@@ -72,8 +75,8 @@ pub enum Accepted {
 /// A publish under way, in whichever process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Publishing {
-    /// Whose message it is.
-    pub row: usize,
+    /// The place of the message in [`State::ready`].
+    pub message: usize,
     /// How far it has come.
     pub step: PublishStep,
 }
@@ -81,9 +84,9 @@ pub struct Publishing {
 /// How far a publish has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PublishStep {
-    /// The row is committed as `IN_MEMORY`; the message is still to be published.
+    /// Its rows are committed as `IN_MEMORY`; the message is still to be published.
     ToPublish,
-    /// The broker did not confirm it; the row is still to be marked.
+    /// The broker did not confirm it; its rows are still to be marked.
     ToMark,
 }
 
@@ -112,10 +115,22 @@ pub enum Term {
 pub struct Item {
     /// The row that it is about.
     pub row: usize,
-    /// Whether the process holds a message that it may still settle.
-    pub receipt: bool,
+    /// Its say in what becomes of the message.
+    pub receipt: Receipt,
     /// How far it has come.
     pub step: Step,
+}
+
+/// A row's say in what becomes of the message that a process holds (`libs/broker/src/receipt.rs`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Receipt {
+    /// There is no message, or none that the connection still lets it settle.
+    Void,
+    /// The message is about this row alone.
+    Whole,
+    /// The message is shared: with all other rows here that have a part, as a process is at one such message at a time. Holds the
+    /// strongest wish of those that are done.
+    Part(Fate),
 }
 
 /// How far something has come.
@@ -131,6 +146,8 @@ pub enum Step {
     Released(Claim, Release),
     /// What there was to record is recorded; the message is still to be settled.
     Settling(Fate),
+    /// A shared message of which one row was dropped and all others are done: it stays until the channel ends.
+    Kept,
 }
 
 /// What the claiming statement returned.
@@ -153,13 +170,17 @@ pub enum Release {
     Defer,
 }
 
-/// What becomes of a message.
+/// What becomes of a message. Of several wishes the last one here counts, as in `libs/broker/src/part.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
     /// It is acknowledged.
     Ack,
+    /// It goes to the dead letters.
+    Reject,
     /// It goes back to the queue.
     Requeue,
+    /// It is not settled.
+    Keep,
 }
 
 /// What a subscription lets through.
@@ -223,12 +244,28 @@ impl Step {
     pub fn claim(self) -> Option<Claim> {
         match self {
             Self::Claimed(claim) | Self::Answered(claim, _) | Self::Released(claim, _) => Some(claim),
-            Self::Delivered | Self::Settling(_) => None,
+            Self::Delivered | Self::Settling(_) | Self::Kept => None,
         }
     }
 }
 
+impl Item {
+    /// Whether it shares its message.
+    pub fn shares(&self) -> bool {
+        matches!(self.receipt, Receipt::Part(_))
+    }
+}
+
 impl State {
+    /// The rows that a message is about, by its place in [`State::ready`]. The first of all is the first in a shared message.
+    pub fn rows_of(&self, message: usize) -> Range<usize> {
+        if message < self.rows.len() {
+            message..message + 1
+        } else {
+            0..self.rows.len()
+        }
+    }
+
     /// What any process has under way about a row.
     pub fn items(&self, row: usize) -> impl Iterator<Item = &Item> {
         let items = self.workers.iter().flat_map(|worker| &worker.items);

@@ -178,7 +178,19 @@ impl Delivery {
     pub(super) fn promote(&self, state: &mut State, row: usize) {
         self.change(state, row, Event::Enqueue, PushState::Queued);
         state.publishing.push(Publishing {
-            row,
+            message: row,
+            step: PublishStep::ToPublish,
+        });
+    }
+
+    /// The same for all rows at once; they share a message.
+    pub(super) fn promote_together(&self, state: &mut State) {
+        let rows = state.rows.len();
+        for row in 0..rows {
+            self.change(state, row, Event::Enqueue, PushState::Queued);
+        }
+        state.publishing.push(Publishing {
+            message: rows,
             step: PublishStep::ToPublish,
         });
     }

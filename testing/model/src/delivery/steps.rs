@@ -2,7 +2,7 @@
 
 use super::actions::{Action, Published};
 use super::lane::Outcome;
-use super::state::{Accepted, Fate, Item, PublishStep, State, Step, Term};
+use super::state::{Accepted, Fate, Item, PublishStep, Receipt, State, Step, Term};
 use super::statements::Judgement;
 use super::{Broken, Delivery};
 
@@ -10,7 +10,8 @@ impl Delivery {
     pub(super) fn step(&self, state: &mut State, action: Action) {
         let takes_lead = matches!(action, Action::TakeLead { .. })
             && state.workers.iter().any(|worker| worker.term == Term::Current);
-        state.mishaps -= u8::from(action.is_mishap() || takes_lead);
+        let early = self.is_early(state, &action);
+        state.mishaps -= u8::from(action.is_mishap() || takes_lead || early);
         state.wishes -= u8::from(action.is_wish());
         match action {
             Action::Lapse { row } => {
@@ -21,15 +22,16 @@ impl Delivery {
             }
             Action::Rescue { row } => self.rescue(state, row),
             Action::Promote { row } => self.promote(state, row),
-            Action::Publish { row, published } => self.publish(state, row, published),
-            Action::MarkBack { row } => {
-                forget(state, row, PublishStep::ToMark);
-                self.take_out_of_queue(state, row);
+            Action::PromoteTogether => self.promote_together(state),
+            Action::Publish { message, published } => self.publish(state, message, published),
+            Action::MarkBack { message } => {
+                forget(state, message, PublishStep::ToMark);
+                self.take_all_out_of_queue(state, message, Broken::MarksFirstRowOnly);
             }
-            Action::ForgetToMark { row } => forget(state, row, PublishStep::ToMark),
-            Action::Archive { row, acked } => {
-                self.take_out_of_queue(state, row);
-                state.dead[row] -= u8::from(acked);
+            Action::ForgetToMark { message } => forget(state, message, PublishStep::ToMark),
+            Action::Archive { message, acked } => {
+                self.take_all_out_of_queue(state, message, Broken::ArchivesFirstRowOnly);
+                state.dead[message] -= u8::from(acked);
             }
             Action::Cancel { row } => self.cancel(state, row),
             Action::Replay { row } => self.replay(state, row),
@@ -42,20 +44,29 @@ impl Delivery {
         }
     }
 
-    fn publish(&self, state: &mut State, row: usize, published: Published) {
-        forget(state, row, PublishStep::ToPublish);
+    fn publish(&self, state: &mut State, message: usize, published: Published) {
+        forget(state, message, PublishStep::ToPublish);
         let taken = matches!(published, Published::Confirmed | Published::Unconfirmed);
         // `x-overflow=reject-publish`: a full queue refuses.
-        let has_room = state.ready[row] < self.bounds.capacity;
+        let has_room = state.ready.iter().sum::<u8>() < self.bounds.capacity;
         if taken && has_room {
-            state.ready[row] += 1;
+            state.ready[message] += 1;
         }
         let confirmed = published == Published::Confirmed && has_room;
         if !confirmed && published != Published::Died {
             state.publishing.push(super::Publishing {
-                row,
+                message,
                 step: PublishStep::ToMark,
             });
+        }
+    }
+
+    /// What becomes of a message becomes of each of its rows; `broken` names the variant in which it does of the first alone.
+    fn take_all_out_of_queue(&self, state: &mut State, message: usize, broken: Broken) {
+        let rows = state.rows_of(message);
+        let count = if self.is(broken) { 1 } else { rows.len() };
+        for row in rows.take(count) {
+            self.take_out_of_queue(state, row);
         }
     }
 
@@ -70,13 +81,13 @@ impl Delivery {
                 state.workers[worker].term = Term::Current;
             }
             Action::StepDown { worker } => step_down(state, worker),
-            Action::Deliver { worker, row } => {
-                state.ready[row] -= 1;
-                state.workers[worker].items.push(Item {
-                    row,
-                    receipt: !self.is(Broken::AckBeforeCommit),
-                    step: Step::Delivered,
-                });
+            Action::Deliver { worker, message } => {
+                let rows = state.rows_of(message);
+                self.deliver(state, worker, message, rows);
+            }
+            Action::DeliverToEarlier { worker, message } => {
+                let rows = state.rows_of(message);
+                self.deliver(state, worker, message, rows.start..rows.start + 1);
             }
             Action::Crash { worker } => {
                 disconnect(state, worker);
@@ -85,7 +96,7 @@ impl Delivery {
                     state.workers[worker].term = Term::None;
                 }
             }
-            Action::Disconnect { worker } => disconnect(state, worker),
+            Action::Disconnect { worker } | Action::ChannelEnds { worker } => disconnect(state, worker),
             Action::Wipe => {
                 state.ready.fill(0);
                 state.dead.fill(0);
@@ -93,16 +104,16 @@ impl Delivery {
                     void_receipts(worker);
                 }
             }
-            Action::Duplicate { row } => state.ready[row] += 1,
-            Action::GiveUpMessage { row } => {
-                state.ready[row] -= 1;
-                state.dead[row] += 1;
+            Action::Duplicate { message } => state.ready[message] += 1,
+            Action::GiveUpMessage { message } => {
+                state.ready[message] -= 1;
+                state.dead[message] += 1;
             }
             Action::Fetch { worker, row } => {
                 if let Some(claim) = self.claim(state, Term::Current, row, Judgement::Go) {
                     state.workers[worker].items.push(Item {
                         row,
-                        receipt: false,
+                        receipt: Receipt::Void,
                         step: Step::Claimed(claim),
                     });
                 }
@@ -146,11 +157,14 @@ impl Delivery {
         | Action::Record { worker, item }
         | Action::RecordUnanswered { worker, item }
         | Action::RecordRefused { worker, item }
+        | Action::PutBack { worker, item }
+        | Action::Reject { worker, item }
+        | Action::Drop { worker, item }
         | Action::Settle { worker, item }) = action
         else {
             return;
         };
-        let Item { row, receipt, step } = state.workers[worker].items[item];
+        let Item { row, step, .. } = state.workers[worker].items[item];
         let next = match (action, step) {
             (Action::ClaimUnanswered { .. }, _) => {
                 let term = state.workers[worker].term;
@@ -175,11 +189,14 @@ impl Delivery {
                     step
                 }
             }
+            (Action::PutBack { .. }, _) => Step::Settling(Fate::Requeue),
+            (Action::Reject { .. }, _) => Step::Settling(Fate::Reject),
+            (Action::Drop { .. }, _) => {
+                self.settle(state, worker, item, Fate::Keep);
+                return;
+            }
             (Action::Settle { .. }, Step::Settling(fate)) => {
-                state.workers[worker].items.remove(item);
-                if receipt && fate == Fate::Requeue {
-                    state.ready[row] += 1;
-                }
+                self.settle(state, worker, item, fate);
                 return;
             }
             // `TooLate` and `RecordRefused`: the message is done with, the row is left to its lease.
@@ -221,8 +238,8 @@ fn send(state: &mut State, row: usize, outcome: Outcome) {
     state.rows[row].spare += u8::from(outcome == Outcome::AcceptedUnheard);
 }
 
-fn forget(state: &mut State, row: usize, step: PublishStep) {
-    let under_way = |publishing: &super::Publishing| publishing.row == row && publishing.step == step;
+fn forget(state: &mut State, message: usize, step: PublishStep) {
+    let under_way = |publishing: &super::Publishing| publishing.message == message && publishing.step == step;
     if let Some(place) = state.publishing.iter().position(under_way) {
         state.publishing.remove(place);
     }
@@ -240,14 +257,19 @@ fn step_down(state: &mut State, worker: usize) {
 }
 
 fn disconnect(state: &mut State, worker: usize) {
-    for item in &state.workers[worker].items {
-        state.ready[item.row] += u8::from(item.receipt);
+    let (items, shared) = (&state.workers[worker].items, state.rows.len());
+    for item in items {
+        state.ready[item.row] += u8::from(item.receipt == Receipt::Whole);
+    }
+    if items.iter().any(Item::shares) {
+        state.ready[shared] += 1;
     }
     void_receipts(&mut state.workers[worker]);
 }
 
 fn void_receipts(worker: &mut super::Worker) {
+    worker.items.retain(|item| item.step != Step::Kept);
     for item in &mut worker.items {
-        item.receipt = false;
+        item.receipt = Receipt::Void;
     }
 }

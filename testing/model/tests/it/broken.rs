@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use model::catalogue::{LEADERSHIP, PAUSE, QUOTA, TOPIC, TWO_WISHES, WEBPUSH, WITHOUT_PINGS, one_row};
+use model::catalogue::{
+    LEADERSHIP, PAUSE, QUOTA, TOPIC, TWO_WISHES, WEBPUSH, WITHOUT_PINGS, one_row, sharing,
+};
 use model::check::{Failure, liveness, safety};
-use model::delivery::{self, Bounds, Delivery, Lane};
+use model::delivery::{self, Bounds, Delivery, Lane, Mishaps};
 use model::leadership::{self, Leadership};
 use model::pause::{self, Pause, Scope};
 use model::quota::{self, Quota};
@@ -96,6 +98,20 @@ fn sending_again_resolves_the_dead_letter() {
     };
     let model = Delivery::new(Lane::reseller(2), bounds).broken(delivery::Broken::ResendKeepsDeadLetter);
     assert_eq!(violated(safety(&model)), "a failure has one open dead letter");
+}
+
+#[test]
+fn what_becomes_of_a_shared_message_becomes_of_all_its_rows() {
+    use delivery::Broken::{ArchivesFirstRowOnly, FirstShareSettles, LastShareDecides, MarksFirstRowOnly};
+    for broken in [
+        FirstShareSettles,
+        LastShareDecides,
+        MarksFirstRowOnly,
+        ArchivesFirstRowOnly,
+    ] {
+        let found = violated(safety(&sharing(Mishaps::Kept).broken(broken)));
+        assert_eq!(found, "no row is without its message", "{broken:?}");
+    }
 }
 
 fn leading(broken: leadership::Broken) -> &'static str {

@@ -112,6 +112,12 @@ impl Broker {
         self.inner.publisher.clone()
     }
 
+    /// Whether notifications that are published together may share a message, from now on. They do not at first: a reader that is
+    /// older than that would leave all but the first to their leases.
+    pub fn share_messages(&self, sharing: bool) {
+        self.inner.publisher.share_messages(sharing);
+    }
+
     /// Starts consuming `queue`, now or as soon as there is a connection. At most `prefetch` deliveries are
     /// unacknowledged at a time; 0 means no limit.
     pub fn consume(&self, queue: Queue, prefetch: u16) -> Consumer {

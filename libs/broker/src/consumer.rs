@@ -1,13 +1,15 @@
 //! Consuming envelopes. What cannot be read is refused here, so that callers only ever see what they can act
 //! on.
 
+use std::collections::VecDeque;
+
 use crate::subscription::{Received, Subscription};
 use crate::{Envelope, Queue, Receipt};
 
-/// A message for a consumer, to be settled with its receipt.
+/// A row that a message names, for a consumer, to be settled with its receipt.
 #[derive(Debug)]
 pub struct Delivery {
-    /// The message.
+    /// What the message says of it.
     pub envelope: Envelope,
     /// Whether the server has delivered it before, to whomever.
     pub redelivered: bool,
@@ -22,6 +24,8 @@ pub struct Consumer {
     subscription: Subscription,
     queue: Queue,
     malformed: u64,
+    /// What has been read and not been asked for.
+    read: VecDeque<Delivery>,
 }
 
 impl Consumer {
@@ -30,25 +34,23 @@ impl Consumer {
             subscription,
             queue,
             malformed: 0,
+            read: VecDeque::new(),
         }
     }
 
-    /// Waits for a message, then takes what else has arrived, up to `max` (at least 1) in all.
+    /// Waits for a message, then takes what else has arrived, up to `max` rows (at least 1) in all.
     ///
     /// `None` when the consumer is stopped or the broker closed. Messages that are no [`Envelope`] are
     /// rejected, which moves them to the dead letters, and are not returned. Cancel-safe: no message is lost
     /// when the future is dropped.
     pub async fn next_batch(&mut self, max: usize) -> Option<Vec<Delivery>> {
-        loop {
-            let received = self.subscription.next(max).await?;
-            let batch: Vec<_> = received
-                .into_iter()
-                .filter_map(|received| self.read(received))
-                .collect();
-            if !batch.is_empty() {
-                return Some(batch);
+        while self.read.is_empty() {
+            for received in self.subscription.next(max).await? {
+                self.read(received);
             }
         }
+        let count = self.read.len().min(max.max(1));
+        Some(self.read.drain(..count).collect())
     }
 
     /// How many messages were rejected because they could not be read.
@@ -60,20 +62,32 @@ impl Consumer {
     /// settled.
     pub async fn stop(&mut self) {
         self.subscription.stop().await;
+        for delivery in self.read.drain(..) {
+            delivery.receipt.requeue().await;
+        }
     }
 
     /// Stops, and closes the channel: what has not been settled by now goes back to the queue.
-    pub async fn close(self) {
+    pub async fn close(mut self) {
+        self.stop().await;
         self.subscription.close().await;
     }
 
-    fn read(&mut self, Received { delivery, receipt }: Received) -> Option<Delivery> {
+    fn read(&mut self, Received { delivery, receipt }: Received) {
         match Envelope::decode(&delivery.data) {
-            Ok(envelope) => Some(Delivery {
-                envelope,
-                redelivered: delivery.redelivered,
-                receipt,
-            }),
+            Ok(envelopes) => {
+                let receipts = receipt.parts(envelopes.len());
+                self.read.extend(
+                    envelopes
+                        .into_iter()
+                        .zip(receipts)
+                        .map(|(envelope, receipt)| Delivery {
+                            envelope,
+                            redelivered: delivery.redelivered,
+                            receipt,
+                        }),
+                );
+            }
             Err(error) => {
                 self.malformed += 1;
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
@@ -81,7 +95,6 @@ impl Consumer {
                 // In a task of its own, because the batch must not be lost when the caller stops waiting
                 // here.
                 tokio::spawn(receipt.reject());
-                None
             }
         }
     }

@@ -15,6 +15,11 @@
 //! | `enqueued_at` | string | RFC 3339, UTC; when the row was handed to the broker |
 //! | `group` | string, optional | UUID shared by messages that must not crowd out others: a notification's subscription |
 //! | `traceparent` | string, optional | W3C trace context of the process that handed it over |
+//! | `more` | array, optional | further rows of the same kind that were handed over together: `[id, group, traceparent]` each, the last two as above or `null` |
+//!
+//! A server's work is for messages, not for rows: what is committed together travels together, up to
+//! [`TOGETHER_MAX`] rows. They share the message's fate: it is confirmed or refused for all of them, comes again with all
+//! of them, and is acknowledged when none of them needs it any longer.
 //!
 //! The same facts are repeated as AMQP properties for people and tools that look at queues, and are never
 //! read back: `content_type` is `application/json`, `message_id` is `id`, `type` is `kind`, `timestamp` is
@@ -31,6 +36,9 @@
 //! message from a newer sender is reported as such and not as malformed. A `traceparent` that is not valid is
 //! dropped, as its specification asks: a broken trace must not cost the push. `group` lets a consumer be fair
 //! before it has read a row; it is a hint, and the row decides.
+//!
+//! A reader that does not know `more` handles the first row and leaves the others to their leases, which costs them a
+//! minute. So `more` is written only where every reader has said that it knows it, see [`crate::Broker::share_messages`].
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -46,10 +54,12 @@ pub use kind::Kind;
 
 /// The version that this crate writes and reads.
 pub const VERSION: u16 = 1;
-/// Longest body that is read. A valid one of this version has about 250 bytes.
+/// Longest body that is read. A valid one of this version has about 250 bytes for its first row and 140 for each further one.
 pub const MAX_BYTES: usize = 4096;
+/// Most rows that one message names: so many fit into [`MAX_BYTES`], with their traces.
+pub const TOGETHER_MAX: usize = 24;
 
-/// A message as it travels: the name of a row, and when and by which trace it was sent.
+/// What a message says of a row: its name, and when and by which trace it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     /// Id of the row.
@@ -82,7 +92,13 @@ struct Body {
     group: Option<Uuid>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    more: Vec<Further>,
 }
+
+/// A further row of a message: its id, its group, and its trace.
+#[derive(Serialize, Deserialize)]
+struct Further(Uuid, Option<Uuid>, Option<String>);
 
 impl Envelope {
     /// An envelope of the current version for the push `id`. A `traceparent` that is not valid is dropped.
@@ -118,25 +134,33 @@ impl Envelope {
         }
     }
 
-    /// The body on the wire.
+    /// The body on the wire of a message about this row alone.
     pub fn encode(&self) -> Vec<u8> {
+        self.encode_with(&[])
+    }
+
+    /// The body on the wire of a message about this row and `others` of the same kind.
+    pub(crate) fn encode_with(&self, others: &[Self]) -> Vec<u8> {
+        let trace = |envelope: &Self| envelope.valid_traceparent().map(str::to_owned);
+        let further = |other: &Self| Further(other.id, other.group, trace(other));
         let body = Body {
             version: self.version,
             kind: self.kind.as_str().to_owned(),
             id: self.id,
             enqueued_at: self.enqueued_at,
             group: self.group,
-            traceparent: self.valid_traceparent().map(str::to_owned),
+            traceparent: trace(self),
+            more: others.iter().map(further).collect(),
         };
         serde_json::to_vec(&body).expect("invariant: a struct of strings and numbers is always valid JSON")
     }
 
-    /// Reads a body from the wire.
+    /// Reads a body from the wire: what it says of each of its rows, of which there is at least one.
     ///
     /// # Errors
     ///
     /// Every [`EnvelopeError`] is permanent: the same body will never be readable by this version.
-    pub fn decode(body: &[u8]) -> Result<Self, EnvelopeError> {
+    pub fn decode(body: &[u8]) -> Result<Vec<Self>, EnvelopeError> {
         if body.len() > MAX_BYTES {
             return Err(EnvelopeError::TooLong { bytes: body.len() });
         }
@@ -149,18 +173,22 @@ impl Envelope {
         let Some(kind) = Kind::parse(&body.kind) else {
             return Err(EnvelopeError::UnknownKind { found: body.kind });
         };
-        if body.id.is_nil() {
-            return Err(EnvelopeError::NilId);
-        }
-        let traceparent = body.traceparent.filter(|value| is_traceparent(value));
-        Ok(Self {
-            id: body.id,
-            kind,
-            version: body.version,
-            enqueued_at: body.enqueued_at,
-            group: body.group,
-            traceparent,
+        let first = Further(body.id, body.group, body.traceparent);
+        let rows = std::iter::once(first).chain(body.more);
+        rows.map(|Further(id, group, traceparent)| {
+            if id.is_nil() {
+                return Err(EnvelopeError::NilId);
+            }
+            Ok(Self {
+                id,
+                kind,
+                version: body.version,
+                enqueued_at: body.enqueued_at,
+                group,
+                traceparent: traceparent.filter(|value| is_traceparent(value)),
+            })
         })
+        .collect()
     }
 
     pub(crate) fn valid_traceparent(&self) -> Option<&str> {
@@ -220,14 +248,37 @@ mod tests {
             trace,
         );
         for envelope in [envelope(), without_trace, notification] {
-            assert_eq!(Envelope::decode(&envelope.encode()).expect("valid"), envelope);
+            assert_eq!(Envelope::decode(&envelope.encode()).expect("valid"), [envelope]);
         }
+    }
+
+    #[test]
+    fn wire_format_of_several_rows_is_stable_and_fits() {
+        let at = DateTime::from_timestamp(1_700_000_000, 0).expect("in range");
+        let one = |id, trace: Option<&str>| {
+            let (id, group) = (Uuid::from_u128(id), Uuid::from_u128(8));
+            Envelope::notification(id, group, at, trace.map(str::to_owned))
+        };
+        let rows = [one(7, None), one(9, None), one(10, Some(TRACE))];
+        let body = rows[0].encode_with(&rows[1..]);
+        assert_eq!(Envelope::decode(&body).expect("valid"), rows);
+        let group = r#""00000000-0000-0000-0000-000000000008""#;
+        assert_eq!(
+            String::from_utf8(body).expect("UTF-8"),
+            r#"{"version":1,"kind":"notification","id":"00000000-0000-0000-0000-000000000007","#.to_owned()
+                + &format!(r#""enqueued_at":"2023-11-14T22:13:20Z","group":{group},"more":["#)
+                + &format!(r#"["00000000-0000-0000-0000-000000000009",{group},null],"#)
+                + &format!(r#"["00000000-0000-0000-0000-00000000000a",{group},"{TRACE}"]]}}"#)
+        );
+        let most = vec![one(7, Some(TRACE)); TOGETHER_MAX];
+        let body = most[0].encode_with(&most[1..]);
+        assert_eq!(Envelope::decode(&body).expect("it fits"), most);
     }
 
     #[test]
     fn unknown_fields_are_ignored() {
         let body = body(|value| value["added_later"] = serde_json::json!({"a": [1]}));
-        assert_eq!(Envelope::decode(&body).expect("valid"), envelope());
+        assert_eq!(Envelope::decode(&body).expect("valid"), [envelope()]);
     }
 
     #[test]
@@ -267,6 +318,11 @@ mod tests {
         let error =
             Envelope::decode(&body(|value| value["id"] = Uuid::nil().to_string().into())).expect_err("nil");
         assert!(matches!(error, EnvelopeError::NilId));
+        let nil = serde_json::json!([[Uuid::nil(), null, null]]);
+        let error = Envelope::decode(&body(|value| value["more"] = nil)).expect_err("nil");
+        assert!(matches!(error, EnvelopeError::NilId));
+        let error = Envelope::decode(&body(|value| value["more"] = "none".into())).expect_err("more");
+        assert!(matches!(error, EnvelopeError::Malformed { .. }));
         let error = Envelope::decode(&vec![b' '; MAX_BYTES + 1]).expect_err("long");
         assert!(matches!(error, EnvelopeError::TooLong { .. }));
     }
@@ -276,10 +332,10 @@ mod tests {
         let decoded = Envelope::decode(&body(|value| value["traceparent"] = "x".into())).expect("valid");
         assert_eq!(
             decoded,
-            Envelope {
+            [Envelope {
                 traceparent: None,
                 ..envelope()
-            }
+            }]
         );
     }
 }

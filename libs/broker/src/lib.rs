@@ -32,6 +32,7 @@ mod inflight;
 mod ledger;
 mod link;
 mod message;
+mod part;
 mod pipeline;
 mod publisher;
 mod queue;

@@ -1,4 +1,4 @@
-//! An [`Envelope`] made ready for publishing: exchange, routing key, properties, body.
+//! One or several [`Envelope`]s made ready for publishing: exchange, routing key, properties, body.
 
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};
@@ -17,7 +17,8 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    pub(crate) fn new(queue: Queue, prefix: &str, envelope: &Envelope) -> Self {
+    /// A message about a row, and about `others` that share it.
+    pub(crate) fn new(queue: Queue, prefix: &str, envelope: &Envelope, others: &[Envelope]) -> Self {
         let mut properties = BasicProperties::default()
             .with_content_type("application/json".into())
             .with_delivery_mode(PERSISTENT)
@@ -36,7 +37,7 @@ impl Message {
             exchange: queue.full_exchange(prefix),
             routing_key: queue.name(),
             properties,
-            body: envelope.encode(),
+            body: envelope.encode_with(others),
         }
     }
 }

@@ -1,15 +1,18 @@
 //! The handle through which messages are published. The channel behind it is driven by `pipeline`.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use crate::envelope::TOGETHER_MAX;
 use crate::link::{Link, Links};
 use crate::message::Message;
-use crate::{Envelope, Queue};
+use crate::{Envelope, Kind, Queue};
 
-/// What became of a message given to [`Publisher::publish`].
+/// What became of a row's message given to [`Publisher::publish`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Published {
     /// The server has it on disk.
@@ -50,6 +53,8 @@ struct Inner {
     permits: Arc<Semaphore>,
     jobs: mpsc::UnboundedSender<Job>,
     links: Links,
+    /// Whether notifications that are published together share messages.
+    sharing: AtomicBool,
 }
 
 /// A message for the pipeline. The permit that it holds bounds how many of them there are.
@@ -60,15 +65,16 @@ pub(crate) struct Job {
 
 /// The way back to the caller that published a message. Frees its place among the unanswered ones when dropped.
 pub(crate) struct Ticket {
-    index: usize,
-    answers: mpsc::UnboundedSender<(usize, Published)>,
+    /// Places of the rows that it is about.
+    places: Range<usize>,
+    answers: mpsc::UnboundedSender<(Range<usize>, Published)>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Ticket {
     pub(crate) fn answer(self, outcome: Published) {
         // No caller listens any more when the call to `publish` was cancelled.
-        let _ = self.answers.send((self.index, outcome));
+        let _ = self.answers.send((self.places, outcome));
     }
 }
 
@@ -91,12 +97,17 @@ impl Publisher {
                 permits,
                 jobs,
                 links,
+                sharing: AtomicBool::new(false),
             }),
         }
     }
 
+    pub(crate) fn share_messages(&self, sharing: bool) {
+        self.inner.sharing.store(sharing, Ordering::Relaxed);
+    }
+
     /// Publishes `envelopes` to `queue` and waits for the server's answer to each; the outcomes are in the
-    /// same order.
+    /// same order. Notifications share messages where [`crate::Broker::share_messages`] allows it.
     ///
     /// Answers at once with [`Published::NotSent`] while there is no connection. Otherwise every message is
     /// answered within `confirm_timeout` of being published; before that it may wait for its place among the
@@ -105,11 +116,14 @@ impl Publisher {
     pub async fn publish(&self, queue: Queue, envelopes: Vec<Envelope>) -> Vec<Published> {
         let mut outcomes = vec![Published::NotSent; envelopes.len()];
         let (answers, mut answered) = mpsc::unbounded_channel();
-        for (index, envelope) in envelopes.iter().enumerate() {
+        for places in self.messages(&envelopes) {
             let Some(permit) = self.place().await else { break };
-            let message = Message::new(queue, &self.inner.queue_prefix, envelope);
+            let [envelope, others @ ..] = &envelopes[places.clone()] else {
+                continue;
+            };
+            let message = Message::new(queue, &self.inner.queue_prefix, envelope, others);
             let ticket = Ticket {
-                index,
+                places: places.clone(),
                 answers: answers.clone(),
                 _permit: permit,
             };
@@ -117,13 +131,26 @@ impl Publisher {
                 break;
             }
             // What holds until an answer comes: the pipeline may have published it.
-            outcomes[index] = Published::Unconfirmed;
+            outcomes[places].fill(Published::Unconfirmed);
         }
         drop(answers);
-        while let Some((index, outcome)) = answered.recv().await {
-            outcomes[index] = outcome;
+        while let Some((places, outcome)) = answered.recv().await {
+            outcomes[places].fill(outcome);
         }
         outcomes
+    }
+
+    /// The places of what goes into each message. Pushes are counted in their queue, which is as long as what may wait for Swrve.
+    fn messages(&self, envelopes: &[Envelope]) -> Vec<Range<usize>> {
+        let sharing = self.inner.sharing.load(Ordering::Relaxed)
+            && envelopes
+                .iter()
+                .all(|envelope| envelope.kind == Kind::Notification);
+        let most = if sharing { TOGETHER_MAX } else { 1 };
+        let starts = (0..envelopes.len()).step_by(most);
+        starts
+            .map(|start| start..envelopes.len().min(start + most))
+            .collect()
     }
 
     /// Whether messages would be taken now: connected, and not blocked by the server.

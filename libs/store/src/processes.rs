@@ -117,6 +117,20 @@ impl Store {
         .await?)
     }
 
+    /// Whether every service that reads the queues of notifications has said that it reads messages about several of them; `false` when
+    /// none has reported itself lately.
+    pub async fn shared_messages_are_read(&self) -> Result<bool, Error> {
+        Ok(sqlx::query_scalar!(
+            r#"
+            SELECT coalesce(bool_and(coalesce((state ->> 'readsSharedMessages')::boolean, false)), false) AS "all!"
+            FROM processes
+            WHERE service IN ('dispatcher', 'retry-worker') AND beat_at > clock_timestamp() - interval '1 minute'
+            "#,
+        )
+        .fetch_one(&self.pool)
+        .await?)
+    }
+
     /// Records that a service has ended as it should.
     pub async fn forget_process(&self, process: Uuid, service: &str) -> Result<(), Error> {
         sqlx::query!(

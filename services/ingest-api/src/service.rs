@@ -184,5 +184,10 @@ fn watch(
         readiness.clone(),
         stop.clone(),
     ));
+    watches.spawn(runtime::connections::share_messages(
+        store.clone(),
+        vec![brokers.events.clone()],
+        stop.clone(),
+    ));
     watches
 }

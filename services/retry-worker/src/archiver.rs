@@ -56,54 +56,69 @@ impl Archiver {
 
     /// Stores one dead letter, however long the database is away; `false` when there is no more time for that.
     async fn archive(&self, letter: DeadLetter, shutdown: &Shutdown) -> bool {
-        let record = record_of(&letter, self.lane);
-        loop {
-            match store::within(ARCHIVE_LIMIT, self.context.store.archive_dead_letter(&record)).await {
-                Ok(requeued) => {
-                    tracing::warn!(id = ?record.id, detail = record.detail, requeued, "archived a dead letter");
-                    let reason = if record.id.is_some() {
-                        "rejected"
-                    } else {
-                        "malformed"
-                    };
-                    Metric::DeadLetters.increment_with(&[("reason", reason)], 1);
-                    let _ = letter.receipt.ack().await;
-                    return true;
+        for record in records_of(&letter, self.lane) {
+            while !self.store(&record).await {
+                tokio::select! {
+                    () = shutdown.cancelled() => return false,
+                    () = tokio::time::sleep(RETRY_PAUSE) => {}
                 }
-                Err(error) => tracing::warn!(error = error_chain(&error), "could not archive a dead letter"),
             }
-            tokio::select! {
-                () = shutdown.cancelled() => return false,
-                () = tokio::time::sleep(RETRY_PAUSE) => {}
+        }
+        let _ = letter.receipt.ack().await;
+        true
+    }
+
+    async fn store(&self, record: &BrokerDeadLetter) -> bool {
+        match store::within(ARCHIVE_LIMIT, self.context.store.archive_dead_letter(record)).await {
+            Ok(requeued) => {
+                tracing::warn!(id = ?record.id, detail = record.detail, requeued, "archived a dead letter");
+                let reason = if record.id.is_some() {
+                    "rejected"
+                } else {
+                    "malformed"
+                };
+                Metric::DeadLetters.increment_with(&[("reason", reason)], 1);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(error = error_chain(&error), "could not archive a dead letter");
+                false
             }
         }
     }
 }
 
-fn record_of(letter: &DeadLetter, lane: DeadLetterLane) -> BrokerDeadLetter {
+/// One for each row that the message is about.
+fn records_of(letter: &DeadLetter, lane: DeadLetterLane) -> Vec<BrokerDeadLetter> {
     let reason = letter.reason.as_deref().unwrap_or("unknown");
     let expected = match lane {
         DeadLetterLane::Push => Kind::Push,
         DeadLetterLane::Reseller => Kind::Notification,
     };
-    let (id, detail, kind) = match Envelope::decode(&letter.body) {
-        Ok(envelope) if envelope.kind != expected => (
-            None,
-            format!("a message about a {} in a queue for another kind", envelope.kind),
+    let (ids, detail, kind) = match Envelope::decode(&letter.body) {
+        Ok(envelopes) => match envelopes.iter().find(|envelope| envelope.kind != expected) {
+            Some(envelope) => (
+                vec![None],
+                format!("a message about a {} in a queue for another kind", envelope.kind),
+                "malformed",
+            ),
+            None => (
+                envelopes.iter().map(|envelope| Some(envelope.id)).collect(),
+                format!("the broker gave the message up: {reason}"),
+                reason,
+            ),
+        },
+        Err(error) => (
+            vec![None],
+            format!("the message cannot be read: {error}"),
             "malformed",
         ),
-        Ok(envelope) => (
-            Some(envelope.id),
-            format!("the broker gave the message up: {reason}"),
-            reason,
-        ),
-        Err(error) => (None, format!("the message cannot be read: {error}"), "malformed"),
     };
     let shown = &letter.body[..letter.body.len().min(BODY_LIMIT)];
-    BrokerDeadLetter {
+    let record = |id| BrokerDeadLetter {
         lane,
         id,
-        detail,
+        detail: detail.clone(),
         fingerprint: format!("broker/{}", fingerprint_part(kind)),
         message: json!({
             // PostgreSQL's JSON cannot hold U+0000.
@@ -115,5 +130,6 @@ fn record_of(letter: &DeadLetter, lane: DeadLetterLane) -> BrokerDeadLetter {
             "count": letter.count,
             "headers": letter.headers,
         }),
-    }
+    };
+    ids.into_iter().map(record).collect()
 }

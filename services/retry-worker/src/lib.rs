@@ -12,6 +12,7 @@ mod periodic;
 
 use std::sync::Arc;
 
+use broker::{Broker, Queue};
 use config::Config;
 use domain::clock::{Clock, SystemClock};
 use futures::future::select_all;
@@ -89,6 +90,16 @@ pub async fn run_with_clock(
         publishing: Publishing::open(&config, NAME),
         clock,
     });
+    let notifications =
+        [Queue::ResellerReady, Queue::ResellerRetry].map(|queue| context.publishing.to(queue));
+    tasks.spawn(
+        "sharing of messages",
+        runtime::connections::share_messages(
+            store.clone(),
+            notifications.map(Broker::clone).to_vec(),
+            shutdown.clone(),
+        ),
+    );
     let working = [
         start(&tasks, SendScheduled, &context, &shutdown),
         start(&tasks, SendPending, &context, &shutdown),

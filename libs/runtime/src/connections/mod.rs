@@ -7,6 +7,7 @@
 mod heartbeat;
 mod report;
 mod schema;
+mod sharing;
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use telemetry::Metric;
 use tokio::task::JoinSet;
 
 pub use schema::with_schema;
+pub use sharing::share_messages;
 
 pub use heartbeat::INTERVAL as BEAT_INTERVAL;
 pub use report::{AnswerSecond, Counters, Earlier, LATELY, PaceSecond, Previous, Report, SwrveReport};

@@ -29,6 +29,8 @@ pub struct Report {
     pub swrve: Option<SwrveReport>,
     /// Whether it measures the lanes; `None` when that is not known.
     pub measures: Option<bool>,
+    /// Whether it reads messages about several notifications; `false` in a report of a version before them.
+    pub reads_shared_messages: bool,
     /// How far the process's clock is ahead of that of the database, in milliseconds, as far as one can tell.
     pub clock_ahead_millis: Option<i64>,
     /// The report before.
@@ -217,6 +219,7 @@ impl Report {
                 .flatten(),
             swrve: leads.then(|| swrve(&readings)).flatten(),
             measures: measures(&readings),
+            reads_shared_messages: true,
             clock_ahead_millis,
             previous: None,
             earlier: None,

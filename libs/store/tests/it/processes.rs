@@ -80,6 +80,26 @@ async fn a_process_that_says_goodbye_is_forgotten_at_once_and_a_silent_one_in_ti
 }
 
 #[testkit::database_test]
+async fn messages_are_shared_once_all_that_read_them_have_said_that_they_can(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let shared = async || store.shared_messages_are_read().await.unwrap();
+    assert!(!shared().await, "no reader is known");
+    let reads = json!({"readsSharedMessages": true});
+    let (new, old) = (Uuid::now_v7(), Uuid::now_v7());
+    beat(&store, new, "ingest-api", &json!({})).await;
+    beat(&store, new, "dispatcher", &reads).await;
+    assert!(shared().await);
+    beat(&store, old, "retry-worker", &json!({})).await;
+    assert!(!shared().await, "one is of a version that cannot");
+    sqlx::query("UPDATE processes SET beat_at = beat_at - interval '2 minutes' WHERE id = $1")
+        .bind(old)
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert!(shared().await, "it has not been heard of for long");
+}
+
+#[testkit::database_test]
 async fn what_a_lane_did_is_told_by_the_minute(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (one, other) = (Uuid::now_v7(), Uuid::now_v7());

@@ -9,17 +9,22 @@ use serde_json::Value;
 pub fn check(body: &[u8]) {
     let said = serde_json::from_slice::<Value>(body).ok();
     match Envelope::decode(body) {
-        Ok(envelope) => {
-            assert!(body.len() <= MAX_BYTES && envelope.version == VERSION && !envelope.id.is_nil());
-            let written = envelope.encode();
-            assert!(written.len() <= 400, "thin messages: {} bytes", written.len());
-            assert_eq!(
-                Envelope::decode(&written).expect("what we write we read"),
-                envelope
-            );
+        Ok(envelopes) => {
+            assert!(body.len() <= MAX_BYTES && !envelopes.is_empty());
+            for envelope in &envelopes {
+                assert!(envelope.version == VERSION && !envelope.id.is_nil());
+                let written = envelope.encode();
+                assert!(written.len() <= 400, "thin messages: {} bytes", written.len());
+                assert_eq!(
+                    Envelope::decode(&written).expect("what we write we read"),
+                    std::slice::from_ref(envelope)
+                );
+            }
             if let Some(said) = said {
                 assert_eq!(said["version"], VERSION);
-                assert_eq!(said["kind"], envelope.kind.as_str());
+                assert_eq!(said["kind"], envelopes[0].kind.as_str());
+                let more = said["more"].as_array().map_or(0, Vec::len);
+                assert_eq!(envelopes.len(), 1 + more);
             }
         }
         Err(EnvelopeError::TooLong { bytes }) => assert!(bytes == body.len() && bytes > MAX_BYTES),

@@ -1,5 +1,7 @@
 //! `postrider audit`: who changed what, when, and why.
 
+pub(crate) mod actions;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
@@ -7,7 +9,7 @@ use serde_json::Value;
 
 use crate::age::Age;
 use crate::operator::Common;
-use crate::output::Column;
+use crate::output::{self, Column};
 use crate::shown::{self, ShownColumn};
 
 #[derive(Debug, Args)]
@@ -59,8 +61,9 @@ const COLUMNS: [ShownColumn; 6] = [
     (Column::time("at"), "/at"),
     (Column::whole("actor"), "/actor"),
     (Column::whole("action"), "/action"),
-    (Column::whole("subject").spare(1).name(), "/subject"),
-    (Column::prose("note").spare(2), "/note"),
+    // Most subjects are too wide for what else a narrow terminal has room for.
+    (Column::whole("subject").spare(2).name(), "/subject"),
+    (Column::prose("note").spare(1), "/note"),
     // What it was and what it is, of what was changed.
     (Column::prose("details").spare(3), "/details"),
 ];
@@ -84,12 +87,7 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         ("limit", Some(args.limit.to_string())),
     ];
     let document: Value = args.common.operator.connect()?.get("/audit", &query).await?;
-    let nothing = match args.action {
-        Some(_) => {
-            "no entry matches; `postrider audit --newer-than 1d -o wide` shows the names of actions: limits of a subscription are \
-                    subscription.limits, requests quota-request"
-        }
-        None => "no entry matches",
-    };
-    shown::print(&document, args.common.form(), COLUMNS, nothing)
+    let hint = args.action.as_deref().map(actions::hint).unwrap_or_default();
+    let nothing = output::harmless(&format!("no entry matches{hint}"));
+    shown::print(&document, args.common.form(), COLUMNS, &nothing)
 }

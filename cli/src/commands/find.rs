@@ -13,10 +13,11 @@ use crate::shown::{self, ShownColumn};
   postrider find order-17 --reseller acme                 an event, by what its caller called it
   postrider find order-17                                 the same, whosever it is
   postrider find example.org                              events about it in the last days
+  postrider find https://hooks.acme.example/postrider     the subscription with this endpoint
   postrider find 463B3209                                 a device's pushes, or a reseller")]
 pub(crate) struct FindArgs {
     /// An identifier of a push, an event, a notification, a dead letter, a subscription or a job; a reseller; a device's push key; the
-    /// `eventId` of an event; what is none of these, a value in the data of the newest events.
+    /// URL of an endpoint; the `eventId` of an event; what is none of these, a value in the data of the newest events.
     text: String,
     /// Whose event it is, when the text is the `eventId` that its caller gave.
     #[arg(long, value_name = "RESELLER")]

@@ -132,14 +132,14 @@ pub(crate) struct PausesArgs {
 const COLUMNS: [ShownColumn; 10] = [
     (Column::whole("what"), "/scope"),
     (Column::whole("which").name(), "/key"),
-    (Column::prose("name").spare(6), "/name"),
+    (Column::prose("name").spare(7), "/name"),
     (Column::whole("waiting"), "/shownWaiting"),
-    (Column::whole("reseller").spare(1), "/resellerId"),
-    (Column::whole("whose").spare(5), "/whose"),
-    (Column::time("since").spare(3), "/pausedAt"),
-    (Column::time("until").spare(1), "/until"),
-    (Column::whole("by").spare(2), "/pausedBy"),
-    (Column::prose("note").spare(4), "/note"),
+    (Column::whole("reseller").spare(5), "/resellerId"),
+    (Column::whole("whose").spare(2), "/whose"),
+    (Column::time("since").spare(6), "/pausedAt"),
+    (Column::time("until").spare(4), "/until"),
+    (Column::whole("by").spare(1), "/pausedBy"),
+    (Column::prose("note").spare(3), "/note"),
 ];
 
 /// Pauses something.
@@ -199,7 +199,8 @@ fn sentence(change: &Value, pausing: bool) -> String {
     let mut said = match (pausing, change["changed"] == true) {
         (true, true) => format!("{what} is paused{}", until(change)),
         (true, false) if change["pause"].is_object() => format!(
-            "{what} was paused before, by {} at {}{}: {}",
+            "{what} was paused before, by {} at {}{}: {}; the new note and end were ignored, and to change them \
+             `postrider resume {what}` and pause it again",
             cell(change, "/pause/pausedBy"),
             cell(change, "/pause/pausedAt"),
             until(change),
@@ -255,7 +256,8 @@ mod tests {
         change["changed"] = json!(false);
         assert_eq!(
             sentence(&change, true),
-            "lane push was paused before, by ann at then until 2026-11-21T14:00:00Z: because"
+            "lane push was paused before, by ann at then until 2026-11-21T14:00:00Z: because; the new note and end were \
+             ignored, and to change them `postrider resume lane push` and pause it again"
         );
         assert_eq!(said(false, &[], false), "subscription 7 was not paused");
         assert_eq!(

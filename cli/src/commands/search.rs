@@ -116,27 +116,27 @@ impl LastAnswer {
 
 const PUSHES: [ShownColumn; 9] = [
     (Column::whole("push"), "/id"),
-    (Column::time("accepted"), "/createdAt"),
+    (Column::time("accepted").spare(2), "/createdAt"),
     (Column::whole("status"), "/status"),
-    (Column::whole("paused by").spare(1), "/pausedBy"),
-    (Column::time("ended").spare(3), "/finishedAt"),
-    (Column::time("due").spare(2), "/nextAttemptAt"),
-    (Column::whole("attempts").spare(4), "/attempts"),
-    (Column::whole("prototype").spare(5), "/messagePrototypeKey"),
+    (Column::whole("paused by").spare(3), "/pausedBy"),
+    (Column::time("ended").spare(5), "/finishedAt"),
+    (Column::time("due").spare(4), "/nextAttemptAt"),
+    (Column::whole("attempts").spare(6), "/attempts"),
+    (Column::whole("prototype").spare(7), "/messagePrototypeKey"),
     (Column::prose("last failure").spare(1), "/lastFailure/error"),
 ];
 
 const NOTIFICATIONS: [ShownColumn; 10] = [
     (Column::whole("notification"), "/id"),
-    (Column::whole("event").spare(5), "/eventId"),
-    (Column::whole("event type").spare(3), "/eventType"),
+    (Column::whole("event").spare(8), "/eventId"),
+    (Column::whole("event type").spare(7), "/eventType"),
     (Column::whole("to").spare(4), "/url"),
     (Column::whole("status"), "/status"),
-    (Column::whole("reason").spare(6), "/reason"),
-    (Column::whole("paused by").spare(1), "/pausedBy"),
-    (Column::time("accepted").spare(2), "/acceptedAt"),
-    (Column::time("due").spare(2), "/nextAttemptAt"),
-    (Column::prose("last failure").spare(1), "/error"),
+    (Column::whole("reason").spare(1), "/reason"),
+    (Column::whole("paused by").spare(3), "/pausedBy"),
+    (Column::time("accepted").spare(6), "/acceptedAt"),
+    (Column::time("due").spare(5), "/nextAttemptAt"),
+    (Column::prose("last failure").spare(2), "/error"),
 ];
 
 const EVENTS: [ShownColumn; 6] = [
@@ -299,10 +299,7 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
         ("reason", upper(args.reason.as_ref())),
     ]);
     args.stretch.add_to(&mut query);
-    let waits = matches!(
-        query.get("status").and_then(Value::as_str),
-        Some("RETRY" | "PENDING")
-    );
+    let status = upper(args.status.as_ref());
     let document = first_found(&args.common.operator.connect()?, "/pushes", query).await?;
     print(&document, args.common.form(), PUSHES, "push")?;
     let found = shown::items(&document["items"]);
@@ -311,12 +308,23 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
             "an operator has paused the lane, for which these wait; `postrider pauses` says who, and why",
         );
     }
-    if waits && found.is_empty() {
-        output::note(
-            "what waits while the lane is held or paused is in the queue: `postrider push list --status IN_MEMORY` lists it",
-        );
+    if let (true, Some(elsewhere)) = (found.is_empty(), status.as_deref().and_then(waits_elsewhere)) {
+        output::note(elsewhere);
     }
     Ok(())
+}
+
+/// Where else a push may wait than in a status in which none does.
+fn waits_elsewhere(status: &str) -> Option<&'static str> {
+    match status {
+        "RETRY" | "PENDING" => Some(
+            "while the lane is held or paused, what waits may be in the queue: `postrider push list --status IN_MEMORY` lists it",
+        ),
+        "IN_MEMORY" => Some(
+            "while the lane is paused, what is in the queue soon becomes PENDING: `postrider push list --status PENDING` lists it",
+        ),
+        _ => None,
+    }
 }
 
 /// The pushes of a device, the newest first: the latest one's identifier, if there is just this one, else a list of them.
@@ -332,7 +340,16 @@ pub(crate) async fn pushes_of(
     {
         return Ok(one["id"].as_str().map(str::to_owned));
     }
-    print(&document, form, PUSHES, "push")?;
+    if form == Form::Json || shown::items(&document["items"]).is_empty() {
+        print(&document, form, PUSHES, "push")?;
+        return Ok(None);
+    }
+    // `explain` has no -o wide, which the line below a list that is too narrow would name.
+    output::result(shown::list(&document["items"], PUSHES))?;
+    shown::note_next(&document);
+    output::note(
+        "`postrider explain PUSH` tells the story of one; `postrider push list --device` with `-o wide` has every column",
+    );
     Ok(None)
 }
 
@@ -526,6 +543,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_empty_list_names_the_other_status_in_which_pushes_wait() {
+        for (asked, other) in [
+            ("PENDING", "IN_MEMORY"),
+            ("RETRY", "IN_MEMORY"),
+            ("IN_MEMORY", "PENDING"),
+        ] {
+            let hint = waits_elsewhere(asked).unwrap();
+            assert!(
+                hint.contains(&format!("`postrider push list --status {other}`")),
+                "{hint}"
+            );
+        }
+        assert_eq!(waits_elsewhere("SENT"), None);
+    }
+
+    #[test]
     fn pushes_fit_the_terminal() {
         let pushes = json!([
             {"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "createdAt": "2026-11-21T12:00:00.123456Z", "status": "SENT",
@@ -542,7 +575,7 @@ mod tests {
         let notifications = json!([
             {"id": "019aa2f0-5b1c-8025-9519-0863916ea2df", "eventId": "order-4711-created", "eventType": "domain.created",
              "url": "https://hooks.reseller.example/postrider/notifications?tenant=4711", "status": "RETRY",
-             "reason": "delivery/http/503/html", "acceptedAt": "2026-11-21T12:00:00.123456Z",
+             "acceptedAt": "2026-11-21T12:00:00.123456Z",
              "error": "the endpoint answered 503 Service Unavailable"},
             {"id": "019aa2f0-5b1c-8025-9519-0863916ea2e0", "eventId": "order-4712", "eventType": "contact.updated",
              "url": "https://a.example/", "status": "PENDING", "reason": "PAUSED", "pausedBy": "ALL_OF_RESELLER",

@@ -44,7 +44,7 @@ impl Form {
     /// Prints a table. Of an empty one scripts get the names of its columns, and people nothing.
     pub(crate) fn table(self, table: &Table) -> anyhow::Result<()> {
         let text = match self {
-            Self::Table if !table.is_empty() => table.to_string(),
+            Self::Table if !table.is_empty() => table.narrowed(super::width()),
             Self::Wide if !table.is_empty() => table.plain(),
             Self::Name => table.names(),
             Self::Tsv => table.tsv(),

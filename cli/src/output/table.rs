@@ -116,6 +116,16 @@ impl Table {
 
     /// As it is shown within this many columns; without a number as wide as it is.
     pub(crate) fn at(&self, width: Option<usize>) -> String {
+        self.fitted(width, "")
+    }
+
+    /// As the terminal has room for it, by a command that shows all of it with `-o wide`.
+    pub(super) fn narrowed(&self, width: Option<usize>) -> String {
+        self.fitted(width, " `-o wide` shows every column.")
+    }
+
+    /// What is left out is followed by `advice`.
+    fn fitted(&self, width: Option<usize>, advice: &str) -> String {
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
         let Some(width) = width else {
             return self.plain();
@@ -133,7 +143,7 @@ impl Table {
                 self.put_back(&all, &mut shown, width);
             }
             if let Some(widths) = self.widths(&shown, width) {
-                return self.drawn(&shown, &widths) + &self.left_out(&shown, width);
+                return self.drawn(&shown, &widths) + &self.left_out(&shown, width, advice);
             }
             let sparest = shown
                 .iter()
@@ -298,7 +308,7 @@ impl Table {
     }
 
     /// A line that names the columns that are not shown, if there are any with something in them.
-    fn left_out(&self, shown: &[usize], width: usize) -> String {
+    fn left_out(&self, shown: &[usize], width: usize, advice: &str) -> String {
         let heads: Vec<&str> = (0..self.columns.len())
             .filter(|column| !shown.contains(column) && self.cells(*column).any(|cell| !cell.is_empty()))
             .map(|column| &*self.columns[column].head)
@@ -306,7 +316,7 @@ impl Table {
         if heads.is_empty() {
             return String::new();
         }
-        let said = format!("Too narrow to show: {}.", heads.join(", "));
+        let said = format!("Too narrow to show: {}.{advice}", heads.join(", "));
         format!("\n{}", wrap::lines(&said, width).join("\n"))
     }
 

@@ -5,7 +5,8 @@ use domain::subscription::PausedBy;
 use store::PauseView;
 use store::webhook::{EventNotification, EventView};
 
-use crate::explanation::{Context, Explanation, Line, Next, end_of, said_of, sentence};
+use crate::explanation::{Context, Explanation, Line, Next, end_of, resolve, said_of, sentence};
+use crate::notification::Afterwards;
 use crate::words::{endpoint, number, of};
 
 /// Most notifications that are told one by one.
@@ -144,7 +145,7 @@ fn held_back(event: &EventView, context: &Context) -> String {
 
 fn next(event: &EventView, waiting: usize, context: &Context) -> Next {
     if waiting == 0 {
-        return Next::some_time("Nothing: it is done.");
+        return after_the_end(event, context);
     }
     let (paused, open): (Vec<_>, Vec<_>) = event
         .notifications
@@ -176,6 +177,41 @@ fn next(event: &EventView, waiting: usize, context: &Context) -> Next {
     next
 }
 
+/// What may still become of an event of which nothing waits: of those of its notifications that were not delivered, the most.
+fn after_the_end(event: &EventView, context: &Context) -> Next {
+    let undelivered = event
+        .notifications
+        .iter()
+        .filter(|it| it.status != NotificationStatus::Sent);
+    let afterwards = undelivered.map(|it| {
+        let switch = it.resend_after_outage;
+        let by_itself = it.outage && switch.unwrap_or(context.rules.after_outage);
+        Afterwards::of(it.reason.as_ref(), by_itself, it.dead_letter.is_some())
+    });
+    let Some(most) = afterwards.max() else {
+        return Next::some_time("Nothing: it is done.");
+    };
+    let mut next = most.next();
+    if event.notifications.len() > 1 {
+        next.text = format!("{} Each that was not delivered has its own story.", next.text);
+    }
+    next
+}
+
+/// The commands for the dead letter of a notification that was not delivered, if it is the only one; of several, each notification's own
+/// story has them.
+fn about_dead_letter(event: &EventView) -> Vec<String> {
+    let mut letters = event
+        .notifications
+        .iter()
+        .filter(|it| it.status.is_terminal())
+        .filter_map(|it| it.dead_letter);
+    match (letters.next(), letters.next()) {
+        (Some(letter), None) => resolve(letter).to_vec(),
+        _ => Vec::new(),
+    }
+}
+
 fn commands(event: &EventView, context: &Context) -> Vec<String> {
     let resume = event
         .notifications
@@ -189,5 +225,6 @@ fn commands(event: &EventView, context: &Context) -> Vec<String> {
     let open = open
         .take(COMMANDS_MAX)
         .map(|it| format!("postrider explain {}", it.id.uuid()));
-    resume.into_iter().chain(open).collect()
+    let resume_and_open = resume.into_iter().chain(open);
+    resume_and_open.chain(about_dead_letter(event)).collect()
 }

@@ -175,6 +175,9 @@ mod tests {
                 error_type: Some("HTTP".to_owned()),
                 error: None,
             }),
+            dead_letter: None,
+            outage: false,
+            resend_after_outage: None,
         }
     }
 

@@ -10,10 +10,49 @@ use store::timeline::NotificationTimeline;
 use store::webhook::DeliveryAttemptView;
 
 use crate::explanation::{
-    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of, sentence,
+    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of,
+    sentence,
 };
 use crate::item::{Item, after, is_lost, last_failure};
 use crate::words::{endpoint, number, of};
+
+/// What may still become of a notification that was not delivered and has ended, by how much that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Afterwards {
+    /// Nothing: an operator has cancelled it.
+    Cancelled,
+    /// Its reseller may ask for it.
+    Resend,
+    /// The same, or an operator resolves its dead letter.
+    DeadLetter,
+    /// It is sent again when its endpoint works.
+    ByItself,
+}
+
+impl Afterwards {
+    /// `by_itself` says whether an outage gave it up and what that gives up is sent again.
+    pub(crate) fn of(reason: Option<&NotificationReason>, by_itself: bool, has_dead_letter: bool) -> Self {
+        match reason {
+            Some(NotificationReason::Cancelled) => Self::Cancelled,
+            _ if by_itself => Self::ByItself,
+            _ if has_dead_letter => Self::DeadLetter,
+            _ => Self::Resend,
+        }
+    }
+
+    pub(crate) fn next(self) -> Next {
+        Next::some_time(match self {
+            Self::Cancelled => "Nothing: what was cancelled is not sent any more.",
+            Self::Resend => "Nothing, unless its reseller asks for it again.",
+            Self::DeadLetter => {
+                "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it."
+            }
+            Self::ByItself => {
+                "Is sent again by itself within minutes after the endpoint has taken another one, three times at most."
+            }
+        })
+    }
+}
 
 /// What became of a notification.
 pub fn describe(history: &NotificationTimeline, context: &Context) -> Explanation {
@@ -366,28 +405,15 @@ impl Describer<'_> {
                 self.last_failure()
             ),
         };
-        let next = match &it.reason {
-            Some(NotificationReason::Cancelled) => {
-                Next::some_time("Nothing: what was cancelled is not sent any more.")
-            }
-            _ => self.after_the_end(),
-        };
-        (headline, next)
+        (headline, self.after_the_end())
     }
 
     fn after_the_end(&self) -> Next {
-        let switch = self.history.subscription.resend_after_outage;
-        if self.history.outage && switch.unwrap_or(self.context.rules.after_outage) {
-            return Next::some_time(
-                "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
-            );
-        }
-        match open(&self.history.dead_letters) {
-            Some(_) => Next::some_time(
-                "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
-            ),
-            None => Next::some_time("Nothing, unless its reseller asks for it again."),
-        }
+        let it = self.history;
+        let switch = it.subscription.resend_after_outage;
+        let by_itself = it.outage && switch.unwrap_or(self.context.rules.after_outage);
+        let has_dead_letter = open(&it.dead_letters).is_some();
+        Afterwards::of(it.reason.as_ref(), by_itself, has_dead_letter).next()
     }
 
     fn last_failure(&self) -> String {

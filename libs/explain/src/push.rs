@@ -7,7 +7,8 @@ use store::push::{Ahead, AttemptView, HoldView};
 use store::timeline::PushTimeline;
 
 use crate::explanation::{
-    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of, sentence,
+    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of,
+    sentence,
 };
 use crate::item::{Item, after, is_lost, last_failure};
 use crate::words::{length, of};
@@ -64,13 +65,19 @@ impl Describer<'_> {
 
     fn waiting(&self) -> Line {
         let push = &self.history.push;
+        let at = push.updated_at.max(push.created_at);
+        let is_held_back = || {
+            let pause = self.context.pause("lane", "push");
+            pause.is_some_and(|pause| pause.paused_at <= at)
+        };
         let text = match (push.status, push.history.last()) {
             (PushStatus::Scheduled, _) => "Began to wait for its sending window.",
+            _ if is_held_back() => "Was held back: the lane was paused.",
             (_, None) => "Found no room in the queue and began to wait for it.",
             (_, Some(_)) => "Began to wait for room in the queue, to be sent again.",
         };
         Line {
-            at: push.updated_at.max(push.created_at),
+            at,
             text: text.to_owned(),
         }
     }

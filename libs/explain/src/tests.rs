@@ -344,6 +344,21 @@ fn a_paused_lane_explains_every_push_that_waits_and_says_how_to_go_on() {
 }
 
 #[test]
+fn a_push_that_began_to_wait_during_a_pause_was_not_short_of_room() {
+    let mut context = paused("lane", "push");
+    let told = |context: &Context| {
+        let story = super::push(&push(PushStatus::Pending, 0), context);
+        story.story.last().unwrap().text.clone()
+    };
+    assert_eq!(told(&context), "Was held back: the lane was paused.");
+    context.pauses[0].paused_at = now();
+    assert_eq!(
+        told(&context),
+        "Found no room in the queue and began to wait for it."
+    );
+}
+
+#[test]
 fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
     let hold = store::push::HoldView {
         class: store::push::SWRVE.to_owned(),
@@ -779,6 +794,9 @@ fn an_event_counts_its_notifications() {
         updated_at: now(),
         finished_at: Some(now()),
         last: None,
+        dead_letter: None,
+        outage: false,
+        resend_after_outage: None,
     };
     let mut event = unmatched();
     assert_eq!(super::event(&event, &context()).state, "UNMATCHED");
@@ -796,6 +814,41 @@ fn an_event_counts_its_notifications() {
         "Of its 3 notifications 1 is delivered, 1 is still to be delivered, and 1 will not be."
     );
     assert_eq!(story.commands.len(), 2, "{story:?}");
+}
+
+#[test]
+fn an_event_of_which_nothing_waits_says_what_may_still_become_of_it() {
+    let mut event = unmatched();
+    let mut failed = held(PausedBy::Lane);
+    (failed.status, failed.dead_letter) = (NotificationStatus::Failed, Some(Uuid::from_u128(9)));
+    event.notifications = vec![failed.clone()];
+    let mut own = notification(NotificationStatus::Failed, 1);
+    own.dead_letters = vec![dead_letter(None, Some(Uuid::from_u128(7)))];
+    let own = super::notification(&own, &context());
+    let story = super::event(&event, &context());
+    assert_eq!(story.next, own.next);
+    assert_eq!(story.commands[1..], own.commands);
+    assert!(
+        story.commands[0].starts_with("postrider explain "),
+        "{:?}",
+        story.commands
+    );
+
+    failed.outage = true;
+    event.notifications.push(failed);
+    let story = super::event(&event, &context());
+    let said = &story.next.text;
+    assert!(
+        said.starts_with("Is sent again by itself within minutes") && said.ends_with("has its own story."),
+        "{said}"
+    );
+    assert_eq!(story.commands.len(), 2, "the story of each has its own");
+
+    for it in &mut event.notifications {
+        (it.status, it.dead_letter, it.outage) = (NotificationStatus::Sent, None, false);
+    }
+    let story = super::event(&event, &context());
+    assert_eq!(story.next.text, "Nothing: it is done.");
 }
 
 /// A notification of [`unmatched`] that a pause holds back.
@@ -817,6 +870,9 @@ fn held(by: PausedBy) -> EventNotification {
         updated_at: now(),
         finished_at: None,
         last: None,
+        dead_letter: None,
+        outage: false,
+        resend_after_outage: None,
     }
 }
 

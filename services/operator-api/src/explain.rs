@@ -19,6 +19,7 @@ use webpush::MessageId;
 
 use crate::app::App;
 use crate::request::Viewer;
+use crate::search::MESSAGE_ID;
 
 /// Most states of a subscription that are told, the newest ones.
 const STATES_MAX: u32 = 20;
@@ -103,7 +104,25 @@ pub(crate) async fn tell(
     reseller: Option<&str>,
 ) -> Result<(Subject, Explanation), Problem> {
     let told = http_api::by(deadline, ("the story", "read"), story(app, id, reseller)).await?;
-    told.ok_or_else(|| unknown(id, reseller))
+    if let Some(told) = told {
+        return Ok(told);
+    }
+    if reseller.is_none() && is_job(app, deadline, id).await? {
+        let detail =
+            format!("{id} is a job on dead letters, which has no story: `postrider jobs show {id}` shows it");
+        return Err(Problem::new(ProblemKind::NOT_FOUND, detail));
+    }
+    Err(unknown(id, reseller))
+}
+
+/// Whether a job on dead letters has this identifier.
+async fn is_job(app: &App, deadline: Instant, id: &str) -> Result<bool, Problem> {
+    let Ok(id) = id.parse::<Uuid>() else {
+        return Ok(false);
+    };
+    let finding = app.store.find_dead_letter_job(id);
+    let job = http_api::by(deadline, ("the job", "read"), finding).await?;
+    Ok(job.is_some())
 }
 
 /// As [`tell`], but that nothing has this identifier is an answer.
@@ -126,12 +145,12 @@ fn unknown(id: &str, reseller: Option<&str>) -> Problem {
             "{reseller} has no event that its caller called {id:?}, or it is forgotten; the identifier that was answered \
              for the event still leads to it"
         ),
+        None if id.starts_with(MESSAGE_ID) => "no message of Web Push has this id, or it was made with keys that are not among the \
+                 webpush.keys of operator-api"
+            .to_owned(),
         None if id.parse::<Uuid>().is_err() => format!(
-            "{id:?} is no identifier: a push, an event, a notification, a dead letter, a subscription or a user agent has one such as \
-             019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d, and a message of Web Push one that the webpush.keys of operator-api read; \
-             pushes are also found by their device, with --device of the command line, and an event by its eventId when its \
-             reseller is named, with --reseller of the command line or the parameter reseller; `postrider find` finds it \
-             whosever it is"
+            "use --device for a device's push key, --reseller for what a caller called its event, and `postrider find` for any \
+             other text: {id:?} is no identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d"
         ),
         None => "no push, event, notification, dead letter, subscription or user agent has this identifier; what is older than the \
                  retention is forgotten"

@@ -101,7 +101,7 @@ pub(crate) struct NotificationDocument {
     pub(crate) paused_by: Option<&'static str>,
     /// Attempts so far.
     pub(crate) attempts: u32,
-    /// When it is due, if it is RETRY; since when it is in line, if it is SCHEDULED.
+    /// When it is due, if it is RETRY; when its turn in line comes, by the limits as they are now, if it is SCHEDULED.
     pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// When its event was accepted.
     pub(crate) accepted_at: DateTime<Utc>,
@@ -153,9 +153,9 @@ impl NotificationDocument {
 
 /// Lists notifications, those of the newest event first; those that wait by how long they have been due.
 ///
-/// SCHEDULED, PENDING and RETRY wait. At most 10,000 notifications are looked at for a part, so that one may be short, or even empty,
-/// although others follow: only `next` tells the end. With `eventId` there is one part. Without reseller, subscription and `eventId` they are
-/// those of all resellers. Those of subscriptions that were deleted are among them.
+/// SCHEDULED, PENDING and RETRY wait; of what is SCHEDULED comes first what has been in line longest. At most 10,000 notifications are looked
+/// at for a part, so that one may be short, or even empty, although others follow: only `next` tells the end. With `eventId` there is one part.
+/// Without reseller, subscription and `eventId` they are those of all resellers. Those of subscriptions that were deleted are among them.
 #[utoipa::path(
     get, path = "/notifications", tag = "search", operation_id = "listNotifications", security(("apiKey" = [])),
     params(NotificationParams),

@@ -12,7 +12,7 @@ use explain::words::of;
 use http_api::{Params, Problem};
 use serde::{Deserialize, Serialize};
 use store::push::{PushFilter, PushRow};
-use store::webhook::{EventFound, EventSearch, SubscriptionFilter};
+use store::webhook::{EventFound, EventSearch, SubscriptionFilter, SubscriptionView};
 use store::{DeadLetterJob, Error};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -28,6 +28,8 @@ use crate::request::Viewer;
 const TEXT_MAX_BYTES: usize = 1_000;
 /// Most pushes for a device.
 const PUSHES_MAX: u32 = 20;
+/// Most subscriptions with a text in their URL.
+const SUBSCRIPTIONS_MAX: u32 = 20;
 /// Most events with a value.
 const EVENTS_MAX: u32 = 20;
 /// How far back events are looked through for a value.
@@ -36,7 +38,7 @@ const LOOKED_BACK: TimeDelta = TimeDelta::days(7);
 const PARTS_MAX: u32 = 4;
 
 /// How every message id of Web Push begins: as Fernet tokens of this age do.
-const MESSAGE_ID: &str = "gAAAAA";
+pub(crate) const MESSAGE_ID: &str = "gAAAAA";
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -48,9 +50,10 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchParams {
-    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, or a user agent or message of Web Push; a reseller; the `pushKey` of a device; the
-    /// `eventId` that the caller gave to an event, best with `reseller` or as `RESELLER/EVENT_ID`. What is none of these is looked for as a value
-    /// in the data of the newest events, such as the name of a domain, with a reseller in those of its own.
+    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, or a user agent or message of Web Push; a
+    /// reseller; the `pushKey` of a device; the URL of an endpoint, or a part of it that has a `/`; the `eventId` that the caller gave to an
+    /// event, best with `reseller` or as `RESELLER/EVENT_ID`. What is none of these is looked for as a value in the data of the newest events,
+    /// such as the name of a domain, with a reseller in those of its own.
     #[param(value_type = String, required = true, max_length = 1_000, example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     pub(crate) q: Option<String>,
     /// Whose event it is, when `q` is what its caller called it, or a value in it.
@@ -65,7 +68,7 @@ pub(crate) struct SearchParams {
 pub(crate) struct SearchDocument {
     /// What the text is the identifier of; nothing if it is of nothing that is stored.
     pub(crate) items: Vec<FoundDocument>,
-    /// What was looked for: push, event, notification, deadLetter, userAgent, subscription, job, reseller, device, eventId, value; or message alone.
+    /// What was looked for: push, event, notification, deadLetter, userAgent, subscription, job, reseller, device, endpoint, eventId, value; or message alone.
     #[schema(example = json!(["reseller", "device"]))]
     pub(crate) tried: Vec<&'static str>,
     /// Back to when events were looked through for the text as a value: a week, or less where there were very many; null if they were not.
@@ -124,6 +127,15 @@ impl FoundDocument {
             id: id.to_owned(),
             state: None,
             headline: "A reseller that has subscriptions.".to_owned(),
+        }
+    }
+
+    fn subscription(view: &SubscriptionView) -> Self {
+        Self {
+            kind: "subscription",
+            id: view.id.to_string(),
+            state: Some(view.state.to_string()),
+            headline: format!("The subscription of {} at {}.", view.reseller, view.url),
         }
     }
 
@@ -193,8 +205,10 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
     }
     let named = match reseller {
         Some(reseller) => Some((reseller, sought)),
-        // No reseller has a slash in its name.
-        None => sought.split_once('/'),
+        // No reseller has a slash in its name, or ends with a colon as `https:` does.
+        None => sought
+            .split_once('/')
+            .filter(|(reseller, _)| !reseller.ends_with(':')),
     };
     if let Some((reseller, event)) = named {
         tried.push("event");
@@ -220,6 +234,10 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
             tried.push("device");
             items.extend(pushes);
         }
+    }
+    if items.is_empty() && reseller.is_none() && sought.contains('/') {
+        tried.push("endpoint");
+        items.extend(by_endpoint(app, sought).await?);
     }
     let mut values_since = None;
     if items.is_empty() && named.is_none() {
@@ -303,6 +321,19 @@ async fn by_reseller(app: &App, name: &str) -> Result<Option<FoundDocument>, Err
     };
     let subscriptions = app.store.search_subscriptions(&of_reseller, None, 1).await?;
     Ok(subscriptions.first().map(|_| FoundDocument::reseller(name)))
+}
+
+/// The subscriptions with this in their URL.
+async fn by_endpoint(app: &App, url: &str) -> Result<Vec<FoundDocument>, Error> {
+    let at_endpoint = SubscriptionFilter {
+        url: Some(url.trim_end_matches('/').to_owned()),
+        ..SubscriptionFilter::default()
+    };
+    let found = app
+        .store
+        .search_subscriptions(&at_endpoint, None, SUBSCRIPTIONS_MAX)
+        .await?;
+    Ok(found.iter().map(FoundDocument::subscription).collect())
 }
 
 /// The pushes for the device that is known by this; none while they cannot be found.

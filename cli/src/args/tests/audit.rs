@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{leaves, section};
+use crate::commands::audit::actions;
 
 /// What an operation leaves in the audit log.
 #[derive(Clone, Copy)]
@@ -300,14 +301,20 @@ fn every_command_that_changes_the_database_is_in_the_audit_log_or_says_why_not()
 }
 
 #[test]
-fn the_guide_names_every_action_of_the_audit_log() {
+fn the_guide_and_the_command_know_every_action_of_the_audit_log() {
     let section = section("audit").expect("a section");
+    let known: BTreeSet<String> = actions::all().collect();
+    for action in &known {
+        let named = section.contains(&format!("`{action}`"));
+        assert!(named, "docs/cli.md does not tell of {action}");
+    }
     for (name, audit) in [INGEST, OPERATOR, PORTAL, COMMANDS].concat() {
         match audit {
             As(actions) => {
                 for action in actions {
                     let named = section.contains(&format!("`{action}`"));
                     assert!(named, "{name}: docs/cli.md does not tell of {action}");
+                    assert!(known.contains(*action), "{name}: no hint names {action}");
                 }
             }
             Audit::None(why) => assert!(!why.is_empty(), "{name}"),

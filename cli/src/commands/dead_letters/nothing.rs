@@ -12,8 +12,7 @@ use domain::nearest;
 const GROUPS: &str = "200";
 
 /// What can be given as a target.
-const MEANING: &str =
-    "a target is a code of Swrve, or the scheme, host and port of an endpoint without a path";
+const MEANING: &str = "a target is a code of Swrve, the URL of an endpoint, or its scheme, host and port";
 
 /// What may have been meant, to be added to a sentence; nothing when no target was given.
 pub(super) async fn hint(api: &Api, filter: &FilterArgs) -> anyhow::Result<String> {

@@ -107,12 +107,20 @@ fn the_columns_that_matter_least_go_first_and_are_named() {
         "RETRY",
     ]
     .map(str::to_owned);
-    let shown = plain(&list(&[row]), 60);
+    let table = list(&[row]);
+    let shown = plain(&table, 60);
     assert!(shown.contains("https://receiver.example/hooks"), "{shown}");
     assert!(
         shown.ends_with("Too narrow to show: fingerprint, detail."),
         "{shown}"
     );
+    let advised = strip_str(&table.narrowed(Some(60))).to_string();
+    assert!(
+        advised.ends_with("Too narrow to show: fingerprint, detail. `-o wide` shows\nevery column."),
+        "{advised}"
+    );
+    let fits = strip_str(&table.narrowed(Some(200))).to_string();
+    assert!(!fits.contains("-o wide"), "{fits}");
 }
 
 #[test]

@@ -93,6 +93,12 @@ pub struct EventNotification {
     pub finished_at: Option<DateTime<Utc>>,
     /// The last attempt that has ended.
     pub last: Option<LastAttempt>,
+    /// Its newest dead letter that is open.
+    pub dead_letter: Option<Uuid>,
+    /// Whether an outage of its endpoint that is not recovered from has given it up.
+    pub outage: bool,
+    /// Whether what an outage gives up is sent again by itself; the default when `None`.
+    pub resend_after_outage: Option<bool>,
 }
 
 /// How an attempt ended.
@@ -150,14 +156,18 @@ impl Store {
         let rows = sqlx::query!(
             r#"
             SELECT n.id, n.subscription_id, n.status, n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts,
-                   n.next_attempt_at, n.leased_until, n.updated_at, n.finished_at, s.url,
+                   n.next_attempt_at, n.leased_until, n.updated_at, n.finished_at, s.url, s.resend_after_outage,
                    a.number AS "number?", a.response_status,
-                   a.error_type, a.error
+                   a.error_type, a.error, d.id AS "dead_letter?", coalesce(d.outage, false) AS "outage!"
             FROM notifications n
             JOIN subscriptions s ON s.id = n.subscription_id
             LEFT JOIN LATERAL (
                 SELECT number, response_status, error_type, error FROM delivery_attempts
                 WHERE notification_id = n.id AND status <> 'IN_PROCESS' ORDER BY number DESC LIMIT 1) a ON true
+            LEFT JOIN LATERAL (
+                SELECT id, reason = 'GIVEN_UP' AND error_type <> 'OTHER' AND created_at >= s.outage_since AS outage
+                FROM dead_letters WHERE notification_id = n.id AND state = 'OPEN'
+                ORDER BY created_at DESC, id DESC LIMIT 1) d ON true
             WHERE n.id BETWEEN $2 AND $3 AND n.event = $1
             ORDER BY n.subscription_id
             "#,
@@ -193,6 +203,9 @@ impl Store {
                     error_type: row.error_type,
                     error: row.error,
                 }),
+                dead_letter: row.dead_letter,
+                outage: row.outage,
+                resend_after_outage: row.resend_after_outage,
             });
         }
         Ok(notifications)

@@ -17,7 +17,6 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::PromotedNotification;
-use super::listing::NotificationRow;
 use super::outages::WITHHELD_FOR;
 use crate::{Error, Store, interval};
 
@@ -57,6 +56,15 @@ pub struct Release {
     pub promoted: Vec<PromotedNotification>,
     /// Whether there may be more lines whose time has come.
     pub more: bool,
+}
+
+/// A notification in a list, which may be in line.
+pub(super) struct Listed<'a> {
+    pub(super) subscription: Uuid,
+    pub(super) id: Uuid,
+    pub(super) status: NotificationStatus,
+    /// Since when it is in line; becomes when its turn comes.
+    pub(super) due: &'a mut Option<DateTime<Utc>>,
 }
 
 impl Default for LineTerms {
@@ -183,22 +191,25 @@ impl Store {
         Ok(found.rows_affected())
     }
 
-    /// Tells of those of `rows` that are in line of a subscription when their turns come.
-    pub(super) async fn tell_turns(
-        &self,
-        subscription: Uuid,
-        rows: &mut [NotificationRow],
-    ) -> Result<(), Error> {
-        let in_line: Vec<_> = rows
-            .iter()
-            .filter(|row| row.status == NotificationStatus::Scheduled)
-            .filter_map(|row| Some((row.next_attempt_at?, row.id.uuid())))
-            .collect();
-        let turns = self.forecast(subscription, &in_line).await?;
-        for row in rows {
-            if let Some(turn) = turns.get(&row.id.uuid()) {
-                row.next_attempt_at = Some(*turn);
+    /// Tells of those in a list that are in line when their turns come.
+    pub(super) async fn tell_turns(&self, list: Vec<Listed<'_>>) -> Result<(), Error> {
+        let mut lines: HashMap<Uuid, Vec<_>> = HashMap::new();
+        let mut in_line = Vec::new();
+        for listed in list {
+            if listed.status == NotificationStatus::Scheduled
+                && let Some(since) = *listed.due
+            {
+                let line = lines.entry(listed.subscription).or_default();
+                line.push((since, listed.id));
+                in_line.push(listed);
             }
+        }
+        let mut turns = HashMap::new();
+        for (subscription, waiting) in lines {
+            turns.extend(self.forecast(subscription, &waiting).await?);
+        }
+        for listed in in_line {
+            *listed.due = turns.get(&listed.id).copied();
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
 use uuid::Uuid;
 
+use super::line::Listed;
 use crate::read::{Count, Name, Nullable};
 use crate::{Error, Store};
 
@@ -79,6 +80,18 @@ pub struct NotificationRow {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
+impl NotificationRow {
+    /// As one of `subscription`, which the row does not name.
+    pub(super) fn listed(&mut self, subscription: Uuid) -> Listed<'_> {
+        Listed {
+            subscription,
+            id: self.id.uuid(),
+            status: self.status,
+            due: &mut self.next_attempt_at,
+        }
+    }
+}
+
 /// What of a line is listed. An empty list of reasons or event types stands for all.
 #[derive(Debug, Clone, Default)]
 pub struct LineFilter {
@@ -135,7 +148,8 @@ impl Store {
         } else {
             last
         };
-        self.tell_turns(filter.subscription, &mut items).await?;
+        let list = items.iter_mut().map(|row| row.listed(filter.subscription));
+        self.tell_turns(list.collect()).await?;
         Ok(Page { items, next })
     }
 
@@ -210,7 +224,8 @@ impl Store {
         } else {
             last
         };
-        self.tell_turns(subscription, &mut items).await?;
+        let list = items.iter_mut().map(|row| row.listed(subscription));
+        self.tell_turns(list.collect()).await?;
         Ok(Page { items, next })
     }
 

@@ -264,19 +264,11 @@ impl Store {
                 (fact.id, (fact.subscription_id, last))
             })
             .collect();
-        let mut of_each: HashMap<Uuid, Vec<usize>> = HashMap::new();
-        for (place, row) in rows.iter().enumerate() {
-            if let Some((subscription, _)) = facts.get(&row.id.uuid()) {
-                of_each.entry(*subscription).or_default().push(place);
-            }
-        }
-        for (subscription, places) in of_each {
-            let mut waiting: Vec<_> = places.iter().map(|place| rows[*place].clone()).collect();
-            self.tell_turns(subscription, &mut waiting).await?;
-            for (place, told) in places.into_iter().zip(waiting) {
-                rows[place] = told;
-            }
-        }
+        let list = rows.iter_mut().filter_map(|row| {
+            let (subscription, _) = facts.get(&row.id.uuid())?;
+            Some(row.listed(*subscription))
+        });
+        self.tell_turns(list.collect()).await?;
         Ok(rows
             .into_iter()
             .filter_map(|row| {

@@ -9,6 +9,7 @@ use domain::reason::NotificationReason;
 use uuid::Uuid;
 
 use super::event_view::bounds;
+use super::line::Listed;
 use super::{DueCursor, first_id_at};
 use crate::examined::{Examined, Looked};
 use crate::read::{Count, Name, Nullable};
@@ -76,7 +77,7 @@ pub struct NotificationFound {
     pub claimed: bool,
     /// Attempts so far.
     pub attempts: u32,
-    /// When it is due, for `RETRY`, or since when it is in line, for `SCHEDULED`.
+    /// When it is due, for `RETRY`, or when its turn comes, for `SCHEDULED`.
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// When its event was accepted.
     pub accepted_at: DateTime<Utc>,
@@ -376,7 +377,7 @@ impl Store {
 
     /// These notifications, in this order.
     async fn found_notifications(&self, ids: &[Uuid]) -> Result<Vec<NotificationFound>, Error> {
-        Ok(sqlx::query_as!(
+        let mut found = sqlx::query_as!(
             NotificationFound,
             r#"
             SELECT n.id, n.event, e.event_id AS "event_id?", n.event_type, n.reseller_id AS reseller,
@@ -396,6 +397,14 @@ impl Store {
             ids,
         )
         .fetch_all(&self.pool)
-        .await?)
+        .await?;
+        let list = found.iter_mut().map(|row| Listed {
+            subscription: row.subscription,
+            id: row.id.uuid(),
+            status: row.status,
+            due: &mut row.next_attempt_at,
+        });
+        self.tell_turns(list.collect()).await?;
+        Ok(found)
     }
 }

@@ -75,6 +75,25 @@ impl Scene {
         given_up
     }
 
+    /// The event of one that the outage gave up says of it what its own story says.
+    async fn event_knows_the_dead_letter_of(&self, id: NotificationId) {
+        let own = self
+            .store
+            .notification_timeline(id.uuid())
+            .await
+            .unwrap()
+            .unwrap();
+        let event = self.store.find_event(own.event).await.unwrap().unwrap();
+        let [told] = &*event.notifications else {
+            panic!("one notification was made of it: {event:?}")
+        };
+        let letter = own.dead_letters[0].id;
+        assert_eq!(
+            (told.dead_letter, told.outage, own.outage),
+            (Some(letter), true, true)
+        );
+    }
+
     /// The endpoint answers a new notification, and some time passes.
     async fn recover(&self) {
         self.attempt(answered(200)).await;
@@ -180,6 +199,7 @@ async fn what_an_outage_gave_up_is_sent_again_oldest_first_once_the_endpoint_ans
     let mut scene = Scene::new(&pool).await;
     let given_up = scene.outage(60).await;
     assert_eq!(scene.begin(&TERMS).await, 0, "it fails still");
+    scene.event_knows_the_dead_letter_of(given_up[0]).await;
     scene.recover().await;
     assert_eq!((scene.begin(&TERMS).await, scene.begin(&TERMS).await), (1, 0));
     let job = scene.job().await;

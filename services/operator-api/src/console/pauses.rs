@@ -76,7 +76,10 @@ pub(super) fn paused(what: &str, change: &PauseChangeDocument) -> String {
     let by = pause.map_or(String::new(), |pause| {
         format!(" by {}{until}, with the note: {}", pause.paused_by, pause.note)
     });
-    format!("{what} was paused before{by}. Nothing was changed.")
+    format!(
+        "{what} was paused before{by}. Nothing was changed: the new note and end were ignored. To change them, resume it and pause \
+         it again."
+    )
 }
 
 /// What came of the end of a pause, in a sentence; `what` begins it.

@@ -192,7 +192,10 @@ async fn exactly(
             found.tried.push(tried);
         }
     }
-    found.exact.extend(answer.items.into_iter().map(|it| {
+    // A subscription that was found by a part of its URL is listed among those that are similar.
+    let is_exact = |kind: &str| kind != "subscription" || identifier(text).is_some();
+    let exact = answer.items.into_iter().filter(|it| is_exact(it.kind));
+    found.exact.extend(exact.map(|it| {
         let place = match it.kind {
             "deadLetter" => "dead-letters",
             "subscription" => "subscriptions",
@@ -253,7 +256,9 @@ async fn resellers(app: &Arc<App>, viewer: Viewer, text: &str, found: &mut Found
 
 /// Subscriptions with this in their endpoint.
 async fn endpoints(app: &Arc<App>, viewer: Viewer, text: &str, found: &mut Found) -> Result<(), Problem> {
-    found.tried.push("endpoint");
+    if !found.tried.contains(&"endpoint") {
+        found.tried.push("endpoint");
+    }
     let params = SubscriptionParams {
         reseller: None,
         state: None,

@@ -136,6 +136,9 @@ async fn a_text_finds_endpoints_devices_and_prototypes(rig: &Rig) {
             "https://hooks.acme.example/in",
         ],
     );
+    let url = "/console/search?q=https%3A%2F%2Fhooks.acme.example%2Fin";
+    let page = browser.see(url).await;
+    holds(&page, &["1 found by it", &subscription.to_string()]);
     let only = browser.get("/console/search?q=463B3209").await;
     assert_eq!(only.header("location"), format!("/console/explain/{push}"));
     let other = PushRow::in_state(PushState::Sent)

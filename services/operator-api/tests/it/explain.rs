@@ -118,7 +118,14 @@ async fn what_does_not_exist_is_answered_with_what_does(rig: &Rig) {
             format!("/explain/{}", Uuid::now_v7()),
             "no push, event, notification, dead letter, subscription or user agent has this identifier",
         ),
-        ("/explain/order-17".to_owned(), "is no identifier"),
+        (
+            "/explain/order-17".to_owned(),
+            "use --device for a device's push key, --reseller for",
+        ),
+        (
+            "/explain/gAAAAAunknown".to_owned(),
+            "no message of Web Push has this id",
+        ),
         ("/explain/order-17?reseller=acme".to_owned(), "acme has no event"),
     ] {
         let problem = rig.refused("GET", &path, None, (404, "not-found")).await;

@@ -23,7 +23,9 @@ async fn found(rig: &Rig, query: &str) -> Vec<(String, String)> {
 
 #[testkit::test]
 async fn each_identifier_leads_to_what_it_is_of(rig: &Rig) {
-    let subscription = SubscriptionRow::active().reseller("acme");
+    let subscription = SubscriptionRow::active()
+        .reseller("acme")
+        .url("https://hooks.acme.example/postrider");
     let subscription = subscription.make(&rig.it.pool).await;
     let row = NotificationRow::in_state(NotificationState::Failed, subscription).reseller("acme");
     let notification = row.make(&rig.it.pool).await;
@@ -47,6 +49,24 @@ async fn each_identifier_leads_to_what_it_is_of(rig: &Rig) {
         let expected = vec![(kind.to_owned(), id.clone())];
         assert_eq!(found(rig, &format!("%20{id}%20")).await, expected, "{kind}");
     }
+    for endpoint in [
+        "https://hooks.acme.example/postrider",
+        "https://hooks.acme.example/postrider/",
+        "hooks.acme.example/postrider",
+    ] {
+        let expected = [("subscription".to_owned(), subscription.to_string())];
+        assert_eq!(found(rig, endpoint).await, expected, "{endpoint}");
+    }
+    let refused = rig
+        .refused(
+            "GET",
+            &format!("/explain/{}", job.as_str().unwrap()),
+            None,
+            (404, "not-found"),
+        )
+        .await;
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains("`postrider jobs show "), "{detail}");
     sqlx::query(
         "INSERT INTO event_keys (scope, key, event, request, created_at)
          VALUES ('reseller/acme', 'order-17', $1, sha256('x'), now())",
@@ -91,7 +111,10 @@ async fn what_is_nothing_is_an_answer_that_says_what_was_looked_for(rig: &Rig) {
     assert!(answer["valuesSince"].is_string(), "{answer}");
     for (query, tried) in [
         ("q=order-17&reseller=acme", json!(["event", "value"])),
-        ("q=acme/order-17", json!(["event", "reseller", "device", "value"])),
+        (
+            "q=acme/order-17",
+            json!(["event", "reseller", "device", "endpoint", "value"]),
+        ),
     ] {
         let named = rig.see(&format!("/search?{query}")).await;
         assert_eq!(

@@ -3,10 +3,10 @@
 use chrono::{NaiveDate, TimeDelta};
 use chrono_tz::Tz;
 use domain::clock::{Clock, SystemClock};
-use domain::notification::{NotificationId, NotificationState};
+use domain::notification::{NotificationId, NotificationState, NotificationStatus};
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{ClaimTerms, Limits};
+use store::webhook::{ClaimTerms, Limits, NotificationSearch, NotificationsOf};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -118,6 +118,28 @@ async fn what_waits_is_told_its_day_by_the_quota_of_the_moment(pool: PgPool) {
         alone.next_attempt_at.unwrap().date_naive(),
         noon().date_naive() + TimeDelta::days(1)
     );
+
+    // Operators have several lines in one list.
+    let other = with_line(&pool, 5, 6).await;
+    let waiting = NotificationSearch {
+        of: NotificationsOf::All,
+        status: Some(NotificationStatus::Scheduled),
+        event_type: None,
+        value: None,
+        code: None,
+        error: None,
+        since: None,
+        until: None,
+    };
+    let found = store.search_notifications(&waiting, None, 200).await.unwrap();
+    let told = |of: Uuid| {
+        let today = noon().date_naive();
+        let found = found.items.iter().filter(|it| it.subscription == of);
+        let due = found.map(|it| it.next_attempt_at.unwrap().date_naive());
+        due.map(|day| (day - today).num_days()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(subscription), days().await);
+    assert_eq!(told(other), [1, 1, 1, 1, 1, 2]);
 }
 
 #[testkit::database_test]

@@ -159,18 +159,18 @@ fn why_notification(it: &NotificationDocument) -> (String, Option<DateTime<Utc>>
     let reason = it.reason.as_ref().and_then(|reason| reason.parse().ok());
     match (it.status, reason) {
         ("SCHEDULED", Some(NotificationReason::Quota)) => (
-            "Waits in line: its subscription's daily quota is used up. In line since".to_owned(),
+            "Waits in line: its subscription's daily quota is used up. Its turn comes".to_owned(),
             due,
         ),
         ("SCHEDULED", Some(NotificationReason::Rate)) => (
-            "Waits in line for its subscription's requests per second, since".to_owned(),
+            "Waits in line for its subscription's requests per second; its turn comes".to_owned(),
             due,
         ),
         ("SCHEDULED", Some(NotificationReason::Postponed)) => (
-            "Was put off for want of something of our own, since".to_owned(),
+            "Was put off for want of something of our own; its turn comes".to_owned(),
             due,
         ),
-        ("SCHEDULED", _) => ("Waits in line, since".to_owned(), due),
+        ("SCHEDULED", _) => ("Waits in line; its turn comes".to_owned(), due),
         ("PENDING" | "RETRY", Some(NotificationReason::Withheld)) => (
             "Is held back: most endpoints fail in one way at once, its own among them".to_owned(),
             due,

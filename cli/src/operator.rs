@@ -83,9 +83,7 @@ pub(crate) fn connect(url: &str, key: &str) -> anyhow::Result<Api> {
 fn advice(status: StatusCode) -> Option<&'static str> {
     match status {
         StatusCode::UNAUTHORIZED => Some("the API key is not accepted; check OPERATOR_KEY or --key"),
-        StatusCode::FORBIDDEN => Some(
-            "the API key is of another role; looking needs viewer, operator or admin, and acting needs operator or admin",
-        ),
+        StatusCode::FORBIDDEN => Some("the API key's roles do not allow this"),
         _ => None,
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn print<const COLUMNS: usize>(
     Ok(())
 }
 
-/// Says how a list goes on, if it does: that more follows, or how far back it was looked for it.
+/// Says how a list goes on, if it does: that more follows, or may follow, or how far back a search has looked that found nothing yet.
 pub(crate) fn note_next(document: &Value) {
     if let Some(next) = next(document) {
         output::note(next);
@@ -106,12 +106,13 @@ pub(crate) fn note_next(document: &Value) {
 
 fn next(document: &Value) -> Option<String> {
     let cursor = output::harmless(document["next"].as_str()?);
-    Some(match document["lookedBackTo"].as_str() {
-        Some(to) => format!(
-            "looked back to {}; go on with --cursor {cursor}",
-            output::harmless(to)
-        ),
-        None => format!("there are more: add --cursor {cursor}"),
+    let Some(to) = document["lookedBackTo"].as_str().map(output::harmless) else {
+        return Some(format!("there are more: add --cursor {cursor}"));
+    };
+    Some(if items(&document["items"]).is_empty() {
+        format!("looked back to {to}; go on with --cursor {cursor}")
+    } else {
+        format!("there may be more before {to}: add --cursor {cursor}")
     })
 }
 
@@ -134,6 +135,12 @@ mod tests {
         part["next"] = "c".into();
         let said = next(&part).unwrap();
         assert_eq!(said, "looked back to 2026-11-21T12:00:00Z; go on with --cursor c");
+        part["items"] = json!([{"id": "1"}]);
+        let said = next(&part).unwrap();
+        assert_eq!(
+            said,
+            "there may be more before 2026-11-21T12:00:00Z: add --cursor c"
+        );
         let said = next(&json!({"next": "c"})).unwrap();
         assert_eq!(said, "there are more: add --cursor c");
     }

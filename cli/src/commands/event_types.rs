@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use chrono::SecondsFormat;
 use clap::Subcommand;
-use config::Sources;
+use config::{Fault, Sources};
 use domain::clock::{Clock as _, SystemClock};
 use event_schema::Definition;
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use crate::api::Api;
 use crate::file;
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
+use crate::shown;
 use crate::web::path;
 
 #[derive(Debug, Subcommand)]
@@ -63,6 +64,9 @@ const WITHOUT_DATABASE: &str = "the catalogue is in the database; without DATABA
      (OPERATOR_KEY or --key), `GET /event-types` of the operator API lists the catalogue, and `PUT /event-types/NAME` of the ingest \
      API puts a type into it";
 
+/// What becomes of the events of a type that is retired.
+const REFUSED: &str = "running services refuse new events of it within seconds. What was accepted is sent.";
+
 /// What a file says.
 #[derive(Deserialize)]
 struct Named {
@@ -75,11 +79,11 @@ struct Named {
 pub(crate) async fn run(sources: &Sources, command: EventTypesCommand) -> anyhow::Result<()> {
     let database = match (Database::open_migrated(sources).await, &command) {
         (Err(error), EventTypesCommand::Retire { name, note, operator })
-            if error.is::<config::Errors>() && operator.has_key() =>
+            if lacks_only_the_database(&error) && operator.has_key() =>
         {
             return retire_by_key(&operator.connect()?, name, note.as_deref()).await;
         }
-        (Err(error), _) if error.is::<config::Errors>() => return Err(error.context(WITHOUT_DATABASE)),
+        (Err(error), _) if lacks_only_the_database(&error) => return Err(error.context(WITHOUT_DATABASE)),
         (database, _) => database?,
     };
     match command {
@@ -88,6 +92,15 @@ pub(crate) async fn run(sources: &Sources, command: EventTypesCommand) -> anyhow
         EventTypesCommand::Put { file, note } => put(&database, &file, note.as_deref()).await,
         EventTypesCommand::Retire { name, note, .. } => retire(&database, &name, note.as_deref()).await,
     }
+}
+
+/// Whether all that is wrong is that no database is configured. With any other mistake in the configuration the caller meant a database, and
+/// the operator API may be one of another installation.
+fn lacks_only_the_database(error: &anyhow::Error) -> bool {
+    let errors = error.downcast_ref::<config::Errors>();
+    errors.is_some_and(|errors| {
+        matches!(errors.problems(), [only] if only.subject == "database.url" && only.fault == Fault::Missing)
+    })
 }
 
 async fn list(database: &Database, form: Form) -> anyhow::Result<()> {
@@ -179,21 +192,21 @@ async fn retire(database: &Database, name: &str, note: Option<&str>) -> anyhow::
             "the event type {name} has been retired since {since}; to bring it back: postrider event-types show {name} | postrider event-types put -"
         );
     }
-    tell_retired(name);
+    output::note(format_args!(
+        "{name} is retired; {REFUSED} To bring it back: postrider event-types show {name} | postrider event-types put -"
+    ));
     Ok(())
 }
 
-/// Retires it over the operator API.
+/// Retires it over the operator API, which tells one that was retired before only by its time.
 async fn retire_by_key(api: &Api, name: &str, note: Option<&str>) -> anyhow::Result<()> {
     let place = format!("{}/retire", path(&["event-types", name]));
-    api.post::<Value>(&place, &json!({ "note": note })).await?;
-    tell_retired(name);
-    Ok(())
-}
-
-fn tell_retired(name: &str) {
+    let retired: Value = api.post(&place, &json!({ "note": note })).await?;
     output::note(format_args!(
-        "{name} is retired; running services refuse new events of it within seconds. What was accepted is sent. To bring it back: \
-         postrider event-types show {name} | postrider event-types put -"
+        "{name} is retired since {}, says the operator API at {}; {REFUSED} To bring it back: `PUT /event-types/{name}` of the ingest API, with \
+         what `GET /event-types/{name}` of the operator API shows",
+        shown::cell(&retired, "/retiredAt"),
+        api.url(""),
     ));
+    Ok(())
 }

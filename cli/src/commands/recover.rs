@@ -2,14 +2,14 @@
 
 use std::io::{BufRead as _, IsTerminal as _};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use domain::counted::of;
 use serde_json::json;
-use store::{AfterRestore, Gap, NotRecovered, PossiblySent};
+use store::{AfterRestore, DeadLetterLane, Gap, NotRecovered, PossiblySent};
 
 use super::database::{Database, by_hand};
 use crate::output::{self, Column, JsonArgs, Table};
@@ -28,7 +28,8 @@ pub(crate) struct RecoverArgs {
     /// When the database was lost, or a little later: nothing was sent after this.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
     lost_at: DateTime<Utc>,
-    /// The moment that it was restored to, for the record; else when the database last saw a service at work.
+    /// The moment that it was restored to, for the record; else the last transaction that the server replayed, or when the database last saw a
+    /// service at work.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
     restored_to: Option<DateTime<Utc>>,
     /// Counts, and changes nothing.
@@ -58,7 +59,7 @@ pub(crate) async fn run(sources: &Sources, args: &RecoverArgs) -> anyhow::Result
     let failed = || database.failure("recover");
     let restored_to = match args.restored_to {
         Some(given) => Some(given),
-        None => store.restored_to().await.with_context(failed)?,
+        None => store.restored_to(args.lost_at).await.with_context(failed)?,
     };
     let Some(restored_to) = restored_to else {
         bail!("no service has ever worked on this database: give --restored-to if it is the right one");
@@ -72,6 +73,9 @@ pub(crate) async fn run(sources: &Sources, args: &RecoverArgs) -> anyhow::Result
         .await
         .with_context(failed)?;
     if args.dry_run {
+        if restored_to > args.lost_at {
+            return Err(refused(&NotRecovered::RestoredLater(restored_to)));
+        }
         return show_dry_run(gap, &counted, args.form.is_json());
     }
     confirm(&counted, args.yes)?;
@@ -86,15 +90,27 @@ pub(crate) async fn run(sources: &Sources, args: &RecoverArgs) -> anyhow::Result
     match recovered.with_context(failed)? {
         Ok(done) if args.form.is_json() => output::json(&done),
         Ok(done) => show(&done),
-        Err(NotRecovered::Connected(names)) => bail!(
+        Err(why) => Err(refused(&why)),
+    }
+}
+
+fn refused(why: &NotRecovered) -> anyhow::Error {
+    match why {
+        NotRecovered::Connected(names) => anyhow!(
             "still connected to the database: {}. Stop every service, and a connection pooler that keeps their connections, and \
              try again; until then both lanes stay as they are",
             names.join(", ")
         ),
-        Err(NotRecovered::Newer(at)) => bail!(
+        NotRecovered::Newer(at) => anyhow!(
             "the database knows of a service at work at {}, after --lost-at. If the database was lost later than you said, give that \
-             time; if a service was started since the restore, stop it and give a time after that",
-            written(at)
+             time; if a service was started since the restore, stop it, give a time after that, and with --restored-to the moment that you \
+             restored to",
+            written(*at)
+        ),
+        NotRecovered::RestoredLater(at) => anyhow!(
+            "the database seems to have been restored to {}, which is after --lost-at. Give the time at which it was lost, or with \
+             --restored-to the moment that you restored to",
+            written(*at)
         ),
     }
 }
@@ -128,23 +144,35 @@ fn show(done: &AfterRestore) -> anyhow::Result<()> {
     for (what, ids) in [
         (
             "paused, to be resumed or cancelled by you: job",
-            &done.jobs_paused,
+            &done.stopped.jobs_paused,
         ),
         (
             "cancelled, to be made again by its reseller: replay",
-            &done.replays_cancelled,
+            &done.stopped.replays_cancelled,
         ),
     ] {
         for id in ids {
             output::result(format_args!("{what} {id}"))?;
         }
     }
+    for lane in &done.lanes_paused {
+        output::result(format_args!(
+            "paused by an operator, until you resume it, whenever it was to end: lane {lane}"
+        ))?;
+    }
     show_gap(done.gap)?;
-    output::result(
-        "Next: start the services, and release what is held, class by class:\n  \
-         postrider dead-letters replay --fingerprint 'recovery/possibly-sent/scheduled' --canary 10 --note 'why'",
-    )?;
+    output::result(next(&done.possibly_sent))?;
     Ok(())
+}
+
+/// Pushes are a decision for each class. Notifications are released together: their receivers know them.
+fn next(held: &[PossiblySent]) -> &'static str {
+    if held.iter().any(|one| one.lane == DeadLetterLane::Reseller) {
+        "Next: docs/disaster.md, step 7. When the services run, this releases the notifications:\n  \
+         postrider dead-letters replay --lane reseller --fingerprint 'recovery/possibly-sent/*' --canary 10 --note 'why'"
+    } else {
+        "Next: docs/disaster.md, step 7"
+    }
 }
 
 fn show_classes(classes: &[PossiblySent]) -> anyhow::Result<()> {
@@ -213,4 +241,44 @@ fn confirm(counted: &[PossiblySent], yes: bool) -> anyhow::Result<()> {
         bail!("nothing was done");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(lane: DeadLetterLane) -> PossiblySent {
+        PossiblySent {
+            lane,
+            class: "retry".to_owned(),
+            count: 1,
+        }
+    }
+
+    #[test]
+    fn a_release_is_proposed_for_notifications_alone() {
+        let (push, reseller) = (held(DeadLetterLane::Push), held(DeadLetterLane::Reseller));
+        assert!(
+            next(&[push.clone(), reseller])
+                .contains("--lane reseller --fingerprint 'recovery/possibly-sent/*'")
+        );
+        for without in [&[push][..], &[]] {
+            assert_eq!(next(without), "Next: docs/disaster.md, step 7");
+        }
+    }
+
+    #[test]
+    fn who_is_refused_is_told_what_to_give() {
+        let at = DateTime::UNIX_EPOCH;
+        for (why, option) in [
+            (NotRecovered::Newer(at), "--restored-to"),
+            (NotRecovered::RestoredLater(at), "--restored-to"),
+            (
+                NotRecovered::Connected(vec!["ingest-api".to_owned()]),
+                "ingest-api",
+            ),
+        ] {
+            assert!(refused(&why).to_string().contains(option), "{why:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sqlx::PgPool;
 use testkit::{Installation, key_of_the_house};
 
-use crate::postrider::postrider;
+use crate::postrider::{Finished, postrider};
 
 fn definition(schema: &Value) -> Value {
     json!({
@@ -116,11 +116,38 @@ async fn without_a_database_a_type_is_retired_with_the_key_of_an_administrator(i
         "{without:?}"
     );
 
-    let retired = postrider(retire)
-        .env("OPERATOR_URL", &url)
-        .env("OPERATOR_KEY", &key)
-        .run();
+    let asked = |key: &str| {
+        postrider(retire)
+            .env("OPERATOR_URL", &url)
+            .env("OPERATOR_KEY", key)
+    };
+    // Another mistake in the configuration: a database may be meant.
+    let wrong = asked(&key).env("POSTRIDER__ADMIN__LISTEN", "nowhere").run();
+    assert_eq!(wrong.code, Some(64), "{wrong:?}");
+    assert!(!wrong.stderr.contains("is retired"), "{wrong:?}");
+    let operator = key_of_the_house(&it.store, &[Role::Operator]).await;
+    let refused = asked(&operator).run();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for said in ["the API key's roles do not allow this", "it needs admin"] {
+        assert!(refused.stderr.contains(said), "{refused:?}");
+    }
+
+    let retired = asked(&key).run();
     assert_eq!(retired.code, Some(0), "{retired:?}");
+    let says = format!("says the operator API at {url}");
+    assert!(
+        retired.stderr.contains(&says) && retired.stderr.contains("PUT /event-types/domain.updated"),
+        "{retired:?}"
+    );
+    let since = |finished: &Finished| {
+        let (_, since) = finished.stderr.split_once("is retired since ")?;
+        since.split_once(',').map(|(since, _)| since.to_owned())
+    };
+    let again = asked(&key).run();
+    assert!(
+        since(&again).is_some() && since(&again) == since(&retired),
+        "it is retired since the first time: {again:?}"
+    );
     let entry: (String, Option<String>, String) = sqlx::query_as(
         "SELECT action, note, actor FROM audit_log WHERE subject = 'event-type/domain.updated'",
     )

@@ -234,9 +234,9 @@ pub(crate) fn of_acts(acts: &[AuditView]) -> impl Iterator<Item = Line> {
     })
 }
 
-/// Of what a recovery after a restore has ended.
+/// Of what a recovery after a restore has ended, and what is held or was discarded since.
 pub(crate) const POSSIBLY_SENT: &str =
-    "Held as possibly sent: the database was restored to a moment at which it had not ended.";
+    "May have been sent: the database was restored to a moment at which it had not ended.";
 
 /// Text with a full stop, unless it has one.
 pub(crate) fn sentence(text: &str) -> String {

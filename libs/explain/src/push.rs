@@ -242,7 +242,7 @@ impl Describer<'_> {
             let next = Next::some_time("Nothing: it will not be sent.");
             return (self.item().cancelled(), next);
         }
-        let letter = open(&self.history.dead_letters);
+        let letter = self.history.dead_letters.last();
         if letter.is_some_and(|letter| FailureClass::of(&letter.fingerprint) == FailureClass::PossiblySent) {
             return (POSSIBLY_SENT.to_owned(), self.after_the_end());
         }

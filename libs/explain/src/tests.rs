@@ -296,8 +296,20 @@ const PUSHES: &[PushCase] = &[
             letter.fingerprint = "recovery/possibly-sent/retry".to_owned();
             it.dead_letters = vec![letter];
         },
-        "Held as possibly sent: the database was restored to a moment at which it had not ended.",
+        "May have been sent: the database was restored to a moment at which it had not ended.",
         "Nothing, until an operator replays or discards its dead letter.",
+    ),
+    (
+        PushStatus::GivenUp,
+        1,
+        |it| {
+            let mut letter = dead_letter(Some(Uuid::from_u128(1)), None);
+            letter.fingerprint = "recovery/possibly-sent/retry".to_owned();
+            letter.state = DeadLetterState::Discarded;
+            it.dead_letters = vec![letter];
+        },
+        "May have been sent: the database was restored to a moment at which it had not ended.",
+        "Nothing: it will not be sent.",
     ),
 ];
 
@@ -696,8 +708,20 @@ const DELIVERIES: &[DeliveryCase] = &[
             it.reason = "delivery/possibly-sent".parse().ok();
             it.dead_letters = vec![dead_letter(None, Some(Uuid::from_u128(2)))];
         },
-        "Held as possibly sent: the database was restored to a moment at which it had not ended.",
+        "May have been sent: the database was restored to a moment at which it had not ended.",
         "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        1,
+        |it| {
+            let mut letter = dead_letter(None, Some(Uuid::from_u128(2)));
+            letter.state = DeadLetterState::Discarded;
+            it.reason = "delivery/possibly-sent".parse().ok();
+            it.dead_letters = vec![letter];
+        },
+        "May have been sent: the database was restored to a moment at which it had not ended.",
+        "Nothing, unless its reseller asks for it again.",
     ),
     (
         NotificationStatus::GivenUp,

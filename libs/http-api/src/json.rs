@@ -194,17 +194,23 @@ fn said(error: &serde_json::Error) -> String {
 
 /// What a parser expected, in words that are not its own: `must be a whole number, but is the text "5"`.
 pub(crate) fn plain(text: &str) -> String {
-    let text = in_our_words(text);
+    let Some((found, wanted)) = text.rsplit_once(", expected ") else {
+        return alone(text).to_owned();
+    };
+    // What was found may quote the caller, whose words stay as they are.
+    let wanted = named_wanted(wanted);
     for begin in ["invalid type: ", "invalid value: "] {
-        let parts = text.strip_prefix(begin);
-        if let Some((found, wanted)) = parts.and_then(|parts| parts.rsplit_once(", expected ")) {
+        if let Some(found) = found.strip_prefix(begin) {
             return format!("must be {wanted}, but is {}", named(found));
         }
     }
-    let variant = text.strip_prefix("unknown variant ");
-    match variant.and_then(|parts| parts.rsplit_once(", expected ")) {
-        Some((found, wanted)) => format!("must be {wanted}, but is {found}").replace('`', ""),
-        None => text,
+    match found.strip_prefix("unknown variant ") {
+        Some(found) => format!(
+            "must be {}, but is {}",
+            wanted.replace('`', ""),
+            found.trim_matches('`')
+        ),
+        None => format!("{found}, expected {wanted}"),
     }
 }
 
@@ -228,30 +234,26 @@ fn named(found: &str) -> String {
     })
 }
 
-fn in_our_words(text: &str) -> String {
-    const WORDS: [(&str, &str); 10] = [
-        ("expected i64", "expected a whole number"),
-        ("expected u64", "expected a whole number"),
-        ("expected i32", "expected a whole number"),
-        ("expected u32", "expected a whole number"),
-        ("expected a sequence", "expected a list"),
-        ("expected a string", "expected a text"),
-        ("expected a map", "expected an object"),
-        ("invalid digit found in string", "must be a whole number"),
-        (
-            "premature end of input",
-            "must be a time such as 2026-11-21T12:00:00Z",
-        ),
-        (
-            "input contains invalid characters",
-            "must be a time such as 2026-11-21T12:00:00Z",
-        ),
-    ];
-    let mut plain = text.to_owned();
-    for (parsers, ours) in WORDS {
-        plain = plain.replace(parsers, ours);
+/// What a parser expected, as it calls it, in words that are not its own.
+fn named_wanted(wanted: &str) -> &str {
+    match wanted {
+        "i64" | "u64" | "i32" | "u32" => "a whole number",
+        "a sequence" => "a list",
+        "a string" => "a text",
+        "a map" => "an object",
+        wanted => wanted,
     }
-    plain
+}
+
+/// What parsers say of a value without telling what they expected.
+fn alone(text: &str) -> &str {
+    match text {
+        "invalid digit found in string" => "must be a whole number",
+        "premature end of input" | "input contains invalid characters" => {
+            "must be a time such as 2026-11-21T12:00:00Z"
+        }
+        text => text,
+    }
 }
 
 /// With the place of `value`, which is a part of `body`.
@@ -271,20 +273,21 @@ fn at(problem: FieldProblem, body: &[u8], value: &RawValue) -> FieldProblem {
 
 /// Why a body is no object at all.
 fn unreadable(body: &[u8], error: &serde_json::Error) -> Problem {
-    let (kind, detail) = if error.is_data() {
-        (ProblemKind::VALIDATION, format!("the body {}", said(error)))
-    } else if body.trim_ascii().is_empty() {
-        (ProblemKind::MALFORMED_BODY, String::from("the body is empty"))
+    let (kind, detail, of_body) = if error.is_data() {
+        let said = said(error);
+        (ProblemKind::VALIDATION, format!("the body {said}"), said)
     } else {
-        (
-            ProblemKind::MALFORMED_BODY,
-            format!("the body is not JSON: {error}"),
-        )
+        let detail = if body.trim_ascii().is_empty() {
+            String::from("the body is empty")
+        } else {
+            format!("the body is not JSON: {error}")
+        };
+        (ProblemKind::MALFORMED_BODY, detail, error.to_string())
     };
     Problem::new(kind, detail).with_errors(vec![FieldProblem {
         line: Some(error.line()),
         column: Some(error.column()),
-        ..FieldProblem::new("", error.to_string())
+        ..FieldProblem::new("", of_body)
     }])
 }
 
@@ -455,6 +458,10 @@ mod tests {
                 "must be a text, but is null",
             ),
             ("invalid digit found in string", "must be a whole number"),
+            (
+                r#"invalid type: string "a, expected u64, expected a map", expected a sequence"#,
+                r#"must be a list, but is the text "a, expected u64, expected a map""#,
+            ),
         ] {
             assert_eq!(plain(parsers), ours);
         }
@@ -523,6 +530,13 @@ mod tests {
                 "{problem}"
             );
         }
+        let problem = refused("5");
+        let detail = &problem["errors"][0]["detail"];
+        assert_eq!(detail, "must be an object, but is the number 5");
+        assert_eq!(
+            problem["detail"],
+            "the body must be an object, but is the number 5"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::Store;
 /// The connections of a pool at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connections {
-    /// Whose they are: the application's name, as `pg_stat_activity` shows it.
+    /// Whose they are: [`Store::service_name`].
     pub service: String,
     /// Those that something is being done with.
     pub busy: u32,
@@ -19,9 +19,8 @@ impl Store {
     /// Counts the connections. The numbers are taken one after the other, so they may be off by what changes meanwhile.
     pub fn connections(&self) -> Connections {
         let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
-        let options = self.pool.connect_options();
         Connections {
-            service: options.get_application_name().unwrap_or_default().to_owned(),
+            service: self.service_name(),
             busy: self.pool.size().saturating_sub(idle),
             idle,
             most: self.pool.options().get_max_connections(),

@@ -75,7 +75,7 @@ pub use resolution::{
     JobCommanded, JobCreated, JobOutcome, KindOutcome, NewDeadLetterJob, Preview, RecoveryTerms, Resolved,
     SettledRecovery, Skipped,
 };
-pub use restore::{AfterRestore, Gap, NotRecovered, PossiblySent, Requeued, RescuedNow};
+pub use restore::{AfterRestore, Gap, NotRecovered, PossiblySent, Requeued, RescuedNow, Stopped};
 pub use retention::Kept;
 pub use retry_now::{RetriesNow, RetryNow};
 pub use visits::{

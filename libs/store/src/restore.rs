@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::{Act, Error, Rescued, Store};
 
-pub use point_in_time::{AfterRestore, Gap, NotRecovered, PossiblySent};
+pub use point_in_time::{AfterRestore, Gap, NotRecovered, PossiblySent, Stopped};
 
 /// Rows changed in one statement by a rescue.
 const RESCUE_BATCH: u32 = 500;

@@ -194,8 +194,8 @@ pub(crate) struct QuotaDaysDocument {
     /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. The time of
     /// the answer when it is used up already.
     pub(crate) used_up_at: Option<DateTime<Utc>>,
-    /// How many a day would have been enough for the busiest of these days: as many as were charged to it or ended on it, whichever is more,
-    /// and of today those that wait for a coming day with them.
+    /// The most of these days: as many as were charged to one, or ended on it where that was not kept, and of today those that wait for a
+    /// coming day with them. What waited on a day before that used up its quota is not in it.
     #[schema(example = 1_040_000)]
     pub(crate) busiest: u64,
     /// The last 28 days, the present one last.
@@ -275,11 +275,11 @@ pub(crate) async fn days(
     }))
 }
 
-/// How many a day would have been enough. What was charged to a day tells only what its quota let through: a day on which more ended, and
-/// what `today` has to do with all that waits, tell more.
+/// The most of all days, where `today` is what it has used with what waits. What ended on a day may have been charged to others, so that it
+/// counts only where the use was not kept.
 fn busiest(days: &[QuotaDayDocument], today: u64) -> u64 {
-    let needed = days.iter().map(|day| day.used.unwrap_or(0).max(day.ended));
-    needed.fold(today, u64::max)
+    let used = days.iter().map(|day| day.used.unwrap_or(day.ended));
+    used.fold(today, u64::max)
 }
 
 /// When a day that `began` then and has used so much by `now` has used up its quota, at the pace that it had so far.
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_enough_for_the_busiest_day_counts_what_the_quota_held_back() {
+    fn the_busiest_day_counts_what_was_charged_to_it_and_what_waits_today() {
         let day = |used, ended| QuotaDayDocument {
             day: NaiveDate::default(),
             used,
@@ -519,7 +519,12 @@ mod tests {
             ended,
         };
         let days = [day(None, 90), day(Some(120), 171), day(Some(40), 12)];
-        assert_eq!(busiest(&days, 40), 171);
+        assert_eq!(
+            busiest(&days, 40),
+            120,
+            "what ended was charged to other days, too"
+        );
+        assert_eq!(busiest(&[day(None, 130), day(Some(120), 12)], 40), 130);
         assert_eq!(
             busiest(&days, 40 + 300),
             340,

@@ -121,7 +121,7 @@ pub(crate) struct ReplayDocument {
     pub(crate) updated_at: DateTime<Utc>,
     /// When it ended.
     pub(crate) finished_at: Option<DateTime<Utc>>,
-    /// Which API key or person cancelled it; null when it was not.
+    /// Which API key or person cancelled it, or `OPERATOR`: the operators of the platform; null when it was not.
     #[schema(example = "anna <user-17@acme>")]
     pub(crate) cancelled_by: Option<String>,
 }

@@ -128,7 +128,16 @@ const COMMANDS: &[(&str, Audit)] = &[
     ("quotas set", As(&["subscription.limits"])),
     (
         "recover",
-        As(&["recover.start", "recover.end", "lane.pause", "lane.resume"]),
+        As(&[
+            "recover.start",
+            "recover.end",
+            "lane.pause",
+            "lane.resume",
+            "dead-letter-job.pause",
+            "dead-letter-job.cancel",
+            "replay.cancel",
+            "portal-visit.end",
+        ]),
     ),
 ];
 

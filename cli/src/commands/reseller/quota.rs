@@ -152,7 +152,7 @@ async fn days(subscription: Uuid, common: &Common) -> anyhow::Result<()> {
     form.print(&document, || shown::list(&document["days"], DAYS))?;
     if form.is_for_people() {
         output::note(format_args!(
-            "{} a day would have been enough for the busiest of these days; the quota is {} (days begin in {})",
+            "{} on the busiest of these days, with what waits today; the quota is {} (days begin in {})",
             shown::cell(&document, "/busiest"),
             shown::cell(&document, "/dailyQuota"),
             shown::cell(&document, "/timeZone"),

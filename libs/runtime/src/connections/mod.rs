@@ -71,10 +71,18 @@ fn open_store_with(config: &Config, name: &str, max_connections: u32) -> Result<
         max_connections,
         lease_connections: config.database.lease_connections,
         acquire_timeout: config.database.acquire_timeout,
-        application_name: name.to_owned(),
+        application_name: session_name(name),
         line_terms: line_terms(config),
     })?;
     Ok(store)
+}
+
+/// What a service calls itself to the database. A recovery after a restore knows sessions of Postrider by how it begins.
+fn session_name(service: &str) -> String {
+    format!(
+        "postrider-{}",
+        service.strip_prefix("postrider-").unwrap_or(service)
+    )
 }
 
 /// By which the lines of subscriptions move that have no limits of their own.
@@ -179,6 +187,26 @@ async fn watch_broker(broker: &Broker, condition: &Condition) {
         if states.changed().await.is_err() {
             condition.not_ready("its supervisor has ended");
             return std::future::pending().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_session_begins_with_the_product_whatever_the_service_calls_itself() {
+        for (service, session) in [
+            ("ingest-api", "postrider-ingest-api"),
+            ("operator-api", "postrider-operator-api"),
+            ("reseller-portal", "postrider-reseller-portal"),
+            ("webpush-endpoint", "postrider-webpush-endpoint"),
+            ("webpush-connection", "postrider-webpush-connection"),
+            ("postrider-dispatcher", "postrider-dispatcher"),
+            ("postrider-retry-worker", "postrider-retry-worker"),
+        ] {
+            assert_eq!(session_name(service), session);
         }
     }
 }

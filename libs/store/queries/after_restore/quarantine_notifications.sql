@@ -1,7 +1,8 @@
 WITH found AS (
     SELECT n.id, n.attempts, n.reason,
-           CASE WHEN n.lease_token IS NOT NULL THEN 'sending' WHEN n.status = 'IN_MEMORY' THEN 'queued'
-                ELSE lower(n.status) END AS class
+           -- Also what a service has rescued that was started too early: its last attempt began, and how it ended is not known.
+           CASE WHEN n.lease_token IS NOT NULL OR n.reason = 'delivery/lease-lost' THEN 'sending'
+                WHEN n.status = 'IN_MEMORY' THEN 'queued' ELSE lower(n.status) END AS class
     FROM UNNEST($1::uuid[]) AS i(id) JOIN notifications n ON n.id = i.id
     WHERE n.status IN ('SCHEDULED', 'PENDING', 'IN_MEMORY', 'RETRY')
     ORDER BY n.id FOR UPDATE OF n),

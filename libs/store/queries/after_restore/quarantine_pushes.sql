@@ -1,7 +1,10 @@
 WITH found AS (
     SELECT p.id, p.attempts,
-           CASE WHEN p.lease_token IS NOT NULL THEN 'sending' WHEN p.status = 'IN_MEMORY' THEN 'queued'
-                ELSE lower(p.status) END AS class
+           -- Also what a service has rescued that was started too early: its last attempt began, and how it ended is not known.
+           CASE WHEN p.lease_token IS NOT NULL
+                     OR (SELECT starts_with(a.other_error_stack_trace, 'the lease ran out') FROM send_attempts a
+                         WHERE a.push_notification_id = p.id AND a.number = p.attempts)
+                THEN 'sending' WHEN p.status = 'IN_MEMORY' THEN 'queued' ELSE lower(p.status) END AS class
     FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
     WHERE p.status IN ('SCHEDULED', 'PENDING', 'IN_MEMORY', 'RETRY')
     ORDER BY p.id FOR UPDATE OF p),

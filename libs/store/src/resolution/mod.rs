@@ -33,6 +33,6 @@ fn dead_letter(id: Uuid) -> String {
 }
 
 /// How the audit log calls a job.
-fn job(id: Uuid) -> String {
+pub(crate) fn job(id: Uuid) -> String {
     format!("dead-letter-job/{id}")
 }

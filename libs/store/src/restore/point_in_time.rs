@@ -6,6 +6,9 @@
 //! the middle, sends nothing. Each step can be taken again. It deliberately takes no part in restoring, and it guesses nothing about what was
 //! accepted in between: that is gone, and only told.
 
+mod moments;
+mod stop;
+
 use std::time::Instant;
 
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
@@ -13,14 +16,14 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
+use self::moments::Before;
+pub use self::stop::Stopped;
 use super::later;
 use crate::read::{Count, Name};
-use crate::{Act, DeadLetterLane, Error, Lane, Pausable, Store};
+use crate::{Act, DeadLetterLane, EndVisits, Error, Lane, Pausable, Store};
 
 /// Rows ended in one statement.
 const BATCH: usize = 1_000;
-/// What is added to every lease's epoch: more than there are changes of holder in the life of an installation.
-const EPOCH_JUMP: i64 = 1_000_000_000;
 /// By how much the clocks of services, and what people say of the moment of a loss, may be off.
 const MARGIN: TimeDelta = TimeDelta::minutes(1);
 /// The note of the pauses, by which those of an interrupted run are known.
@@ -56,12 +59,11 @@ pub struct AfterRestore {
     pub gap: Gap,
     /// What is held as possibly sent, now: what was released before is not among it.
     pub possibly_sent: Vec<PossiblySent>,
-    /// Jobs on dead letters that were paused: between the two moments they may have gone on.
-    pub jobs_paused: Vec<Uuid>,
-    /// Replays of resellers that were cancelled, for the same reason.
-    pub replays_cancelled: Vec<Uuid>,
-    /// Subscriptions of which nothing that was given up before is sent again by itself, since it may have been.
-    pub outages_forgotten: u64,
+    /// What was stopped, by interrupted runs of the same recovery too.
+    #[serde(flatten)]
+    pub stopped: Stopped,
+    /// Lanes that an operator had paused: they stay so until they are resumed, even if the pause was to end by itself.
+    pub lanes_paused: Vec<String>,
     /// When this was done already, if it was; then nothing was done now.
     pub done_before: Option<DateTime<Utc>>,
 }
@@ -73,43 +75,17 @@ pub enum NotRecovered {
     Connected(Vec<String>),
     /// The database knows of something that happened after the loss, at this time.
     Newer(DateTime<Utc>),
+    /// The gap would end before it begins: the database was restored to this moment, which is after the loss.
+    RestoredLater(DateTime<Utc>),
 }
 
-/// What was stopped before anything was ended.
-#[derive(Default)]
-struct Stopped {
-    jobs: Vec<Uuid>,
-    replays: Vec<Uuid>,
-    outages: u64,
+/// What is to be ended, by lane.
+struct Listed {
+    pushes: Vec<Uuid>,
+    notifications: Vec<Uuid>,
 }
 
 impl Store {
-    /// About the moment that the database was restored to: what an interrupted recovery noted, or when the database last saw a service at
-    /// work.
-    pub async fn restored_to(&self) -> Result<Option<DateTime<Utc>>, Error> {
-        let noted = sqlx::query_scalar!(
-            r#"
-            SELECT min((s.details ->> 'restoredTo')::timestamptz) FROM audit_log s
-            WHERE s.subject = 'database' AND s.action = 'recover.start'
-              AND NOT EXISTS (SELECT FROM audit_log e WHERE e.subject = 'database' AND e.action = 'recover.end' AND e.id > s.id)
-            "#,
-        )
-        .fetch_one(&self.pool)
-        .await?;
-        match noted {
-            Some(noted) => Ok(Some(noted)),
-            None => self.last_sign_of_service().await,
-        }
-    }
-
-    async fn last_sign_of_service(&self) -> Result<Option<DateTime<Utc>>, Error> {
-        Ok(sqlx::query_scalar!(
-            "SELECT greatest((SELECT max(renewed_at) FROM leases), (SELECT max(beat_at) FROM processes))"
-        )
-        .fetch_one(&self.pool)
-        .await?)
-    }
-
     /// Counts what a recovery would end as possibly sent before the loss.
     pub async fn count_possibly_sent(&self, lost_at: DateTime<Utc>) -> Result<Vec<PossiblySent>, Error> {
         let mut transaction = self.pool.begin().await?;
@@ -149,13 +125,50 @@ impl Store {
         let begun = Instant::now();
         if let Some(before) = self.recovered_before(gap.lost_at).await? {
             self.resume_lanes(act).await?;
-            return Ok(Ok(self
-                .after_restore(gap, Stopped::default(), Some(before))
-                .await?));
+            return Ok(Ok(self.done_before(gap.lost_at, before).await?));
         }
         if let Some(refused) = self.is_in_use(gap.lost_at).await? {
             return Ok(Err(refused));
         }
+        if gap.restored_to > gap.lost_at {
+            return Ok(Err(NotRecovered::RestoredLater(gap.restored_to)));
+        }
+        self.pause_lanes(act).await?;
+        self.end_portal_visits(None, EndVisits::All, act).await?;
+        self.stop_what_sends_again(gap, act).await?;
+        self.quarantine(gap.lost_at, act.at, &mut told).await?;
+        // One that has come meanwhile may have made something that is not held. Another run finds that.
+        if let Some(refused) = self.is_in_use(gap.lost_at).await? {
+            return Ok(Err(refused));
+        }
+        let done = self.after_restore(gap, self.stopped().await?, None).await?;
+        let details = json!({
+            "restoredTo": gap.restored_to,
+            "lostAt": gap.lost_at,
+            "possiblySent": done.possibly_sent,
+            "jobsPaused": done.stopped.jobs_paused,
+            "replaysCancelled": done.stopped.replays_cancelled,
+            "outagesForgotten": done.stopped.outages_forgotten,
+        });
+        self.note(&later(act, begun), "recover.end", "database", details)
+            .await?;
+        self.resume_lanes(later(act, begun)).await?;
+        Ok(Ok(done))
+    }
+
+    /// What a recovery that was through has to tell once more.
+    async fn done_before(&self, lost_at: DateTime<Utc>, before: Before) -> Result<AfterRestore, Error> {
+        let gap = Gap {
+            restored_to: before.restored_to,
+            lost_at,
+        };
+        self.after_restore(gap, before.stopped.0, Some(before.at)).await
+    }
+
+    /// Pauses both lanes until the recovery is through. A pause that an operator had made stays instead, and its end by itself is taken away: it
+    /// could come in the middle.
+    async fn pause_lanes(&self, act: Act<'_>) -> Result<(), Error> {
+        self.keep_lanes_paused(act).await?;
         let pausing = Act {
             note: Some(PAUSED),
             ..act
@@ -163,125 +176,62 @@ impl Store {
         for lane in Lane::ALL {
             self.pause(&Pausable::Lane(lane), pausing).await?;
         }
-        let stopped = self.stop_what_sends_again(gap, act).await?;
+        Ok(())
+    }
+
+    /// Ends all that may have been sent; `told` hears how many were ended so far. What was in memory comes first: a service that is started too
+    /// early after a run that was interrupted rescues it, and takes it for something that waits.
+    async fn quarantine(
+        &self,
+        lost_at: DateTime<Utc>,
+        at: DateTime<Utc>,
+        told: &mut impl FnMut(u64),
+    ) -> Result<(), Error> {
         let mut ended = 0;
-        loop {
-            let (pushes, notifications) = self.list_possibly_sent(gap.lost_at).await?;
-            for batch in pushes.chunks(BATCH) {
-                ended += self.quarantine_pushes(batch, act.at).await?;
+        for listed in [self.list_in_memory().await?, self.list_waiting(lost_at).await?] {
+            for batch in listed.pushes.chunks(BATCH) {
+                ended += self.quarantine_pushes(batch, at).await?;
                 told(ended);
             }
-            for batch in notifications.chunks(BATCH) {
-                ended += self.quarantine_notifications(batch, act.at).await?;
+            for batch in listed.notifications.chunks(BATCH) {
+                ended += self.quarantine_notifications(batch, at).await?;
                 told(ended);
             }
-            if pushes.is_empty() && notifications.is_empty() {
-                break;
-            }
         }
-        // One that has come meanwhile may have made something that is not held.
-        if let Some(refused) = self.is_in_use(gap.lost_at).await? {
-            return Ok(Err(refused));
-        }
-        let done = self.after_restore(gap, stopped, None).await?;
-        let details = json!({ "restoredTo": gap.restored_to, "lostAt": gap.lost_at, "possiblySent": done.possibly_sent });
-        self.note(&later(act, begun), "recover.end", "database", details)
-            .await?;
-        self.resume_lanes(later(act, begun)).await?;
-        Ok(Ok(done))
+        Ok(())
     }
 
-    /// When a recovery from this loss was through, if one was.
-    async fn recovered_before(&self, lost_at: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Error> {
-        Ok(sqlx::query_scalar!(
-            r#"
-            SELECT at FROM audit_log
-            WHERE subject = 'database' AND action = 'recover.end' AND (details ->> 'lostAt')::timestamptz = $1
-            ORDER BY id DESC LIMIT 1
-            "#,
-            lost_at,
-        )
-        .fetch_optional(&self.pool)
-        .await?)
-    }
-
-    /// Why the database is not one that was just restored, with everything that works on it stopped.
-    async fn is_in_use(&self, lost_at: DateTime<Utc>) -> Result<Option<NotRecovered>, Error> {
-        let connected = sqlx::query_scalar!(
-            r#"
-            SELECT DISTINCT application_name AS "name!" FROM pg_stat_activity
-            WHERE datname = current_database() AND pid <> pg_backend_pid() AND starts_with(application_name, 'postrider-')
-            ORDER BY 1
-            "#,
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        if !connected.is_empty() {
-            return Ok(Some(NotRecovered::Connected(connected)));
-        }
-        let newer = self.last_sign_of_service().await?;
-        Ok(newer.filter(|at| *at > lost_at).map(NotRecovered::Newer))
-    }
-
-    /// No lease that was given out before is one any more, and nothing that was to be sent again goes on by itself.
-    async fn stop_what_sends_again(&self, gap: Gap, act: Act<'_>) -> Result<Stopped, Error> {
+    /// What was in the queue or being sent.
+    async fn list_in_memory(&self) -> Result<Listed, Error> {
         let mut transaction = self.pool.begin().await?;
-        sqlx::query!(
-            "UPDATE leases SET holder = NULL, epoch = epoch + $1, renewals = renewals + 1",
-            EPOCH_JUMP,
-        )
-        .execute(&mut *transaction)
-        .await?;
-        let jobs = sqlx::query_scalar!(
+        sqlx::query!("SET LOCAL statement_timeout = 0")
+            .execute(&mut *transaction)
+            .await?;
+        let pushes = sqlx::query_scalar!(
             r#"
-            UPDATE dead_letter_jobs SET status = 'PAUSED', paused_because = NULL, updated_at = $1
-            WHERE action = 'REPLAY' AND finished_at IS NULL
-              AND (status = 'RUNNING' OR status = 'PAUSED' AND paused_because = 'CANARY')
-            RETURNING id
+            -- Reads all that waits, while no service runs.
+            SELECT id FROM push_notifications WHERE status = 'IN_MEMORY'
             "#,
-            act.at,
         )
         .fetch_all(&mut *transaction)
         .await?;
-        let replays = sqlx::query_scalar!(
+        let notifications = sqlx::query_scalar!(
             r#"
-            UPDATE replays SET status = 'CANCELLED', finished_at = $1, updated_at = $1, cancelled_by = 'postrider'
-            WHERE status = 'RUNNING' RETURNING id
+            -- Reads all that waits, while no service runs.
+            SELECT id FROM notifications WHERE status = 'IN_MEMORY'
             "#,
-            act.at,
         )
         .fetch_all(&mut *transaction)
         .await?;
-        // An outage that goes on gives up more: of that a recovery is made as ever.
-        let outages = sqlx::query!(
-            r#"
-            UPDATE subscriptions SET outage_since = CASE WHEN failing_since IS NOT NULL THEN now() END
-            WHERE outage_since IS NOT NULL
-            "#,
-        )
-        .execute(&mut *transaction)
-        .await?
-        .rows_affected();
-        let details = json!({
-            "restoredTo": gap.restored_to,
-            "lostAt": gap.lost_at,
-            "jobsPaused": jobs,
-            "replaysCancelled": replays,
-            "outagesForgotten": outages,
-        });
-        let entry = act.entry("recover.start", "database".to_owned(), details);
-        entry.record(&mut transaction).await?;
-        transaction.commit().await?;
-        Ok(Stopped {
-            jobs,
-            replays,
-            outages,
+        Ok(Listed {
+            pushes,
+            notifications,
         })
     }
 
-    /// Everything that may have been sent, by lane. All at once: a walk in parts would read over what it has ended again and again, and
-    /// the identifiers of ten million are 160 MB.
-    async fn list_possibly_sent(&self, lost_at: DateTime<Utc>) -> Result<(Vec<Uuid>, Vec<Uuid>), Error> {
+    /// Everything else that may have been sent. All at once: a walk in parts would read over what it has ended again and again, and the
+    /// identifiers of ten million are 160 MB.
+    async fn list_waiting(&self, lost_at: DateTime<Utc>) -> Result<Listed, Error> {
         let mut transaction = self.pool.begin().await?;
         sqlx::query!("SET LOCAL statement_timeout = 0")
             .execute(&mut *transaction)
@@ -290,7 +240,6 @@ impl Store {
             r#"
             -- Reads all that waits, while no service runs.
             SELECT id AS "id!" FROM push_notifications WHERE status = 'PENDING'
-            UNION ALL SELECT id FROM push_notifications WHERE status = 'IN_MEMORY'
             UNION ALL SELECT id FROM push_notifications WHERE status = 'RETRY'
             UNION ALL SELECT id FROM push_notifications WHERE status = 'SCHEDULED' AND next_attempt_at < $1
             "#,
@@ -302,14 +251,16 @@ impl Store {
             r#"
             -- Reads all that waits, while no service runs.
             SELECT id AS "id!" FROM notifications WHERE status = 'PENDING'
-            UNION ALL SELECT id FROM notifications WHERE status = 'IN_MEMORY'
             UNION ALL SELECT id FROM notifications WHERE status = 'RETRY'
             UNION ALL SELECT id FROM notifications WHERE status = 'SCHEDULED'
             "#,
         )
         .fetch_all(&mut *transaction)
         .await?;
-        Ok((pushes, notifications))
+        Ok(Listed {
+            pushes,
+            notifications,
+        })
     }
 
     async fn quarantine_pushes(&self, ids: &[Uuid], at: DateTime<Utc>) -> Result<u64, Error> {
@@ -343,12 +294,15 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
+        let pauses = self.list_pauses().await?.into_iter();
+        let lanes_paused = pauses
+            .filter(|pause| pause.scope == "lane" && pause.note != PAUSED)
+            .map(|pause| pause.key);
         Ok(AfterRestore {
             gap,
             possibly_sent,
-            jobs_paused: stopped.jobs,
-            replays_cancelled: stopped.replays,
-            outages_forgotten: stopped.outages,
+            stopped,
+            lanes_paused: lanes_paused.collect(),
             done_before,
         })
     }

@@ -19,13 +19,16 @@ pub struct QuotaWaiting {
     pub notifications: u64,
     /// Of how many subscriptions those are.
     pub subscriptions: u64,
+    /// Whether there were more lines than are looked at, so that there may be more of both.
+    pub at_least: bool,
     /// When the next day begins, and with it the first turn.
     pub again_at: DateTime<Utc>,
 }
 
 impl Store {
     /// What waits at `now` until the next day gives it a turn; `None` when nothing does. What is paused or may not be sent to waits for
-    /// something else, and what moves at its requests per second has its turn today.
+    /// something else, and what moves at its requests per second has its turn today. Lines that move are looked at within a second and those
+    /// that do not later, so that the latter are read first.
     pub async fn waiting_for_quotas(&self, now: DateTime<Utc>) -> Result<Option<QuotaWaiting>, Error> {
         let lines = sqlx::query!(
             r#"
@@ -33,6 +36,7 @@ impl Store {
             FROM subscription_budgets b JOIN subscriptions s ON s.id = b.subscription_id
             WHERE b.release_at IS NOT NULL
               AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
+            ORDER BY b.release_at DESC
             LIMIT $1
             "#,
             LINES_MAX,
@@ -41,6 +45,7 @@ impl Store {
         .await?;
         let terms = &self.line_terms;
         let today = day_of(now, terms.zone);
+        let at_least = i64::try_from(lines.len()).is_ok_and(|read| read >= LINES_MAX);
         let used_up = lines.into_iter().filter(|line| {
             let budget = Budget {
                 day: line.day,
@@ -58,7 +63,8 @@ impl Store {
             SELECT count(*) AS "notifications!: Count", count(DISTINCT w.id) AS "subscriptions!: Count"
             FROM (SELECT l.id FROM UNNEST($1::uuid[]) AS l(id)
                   CROSS JOIN LATERAL (SELECT 1 FROM notifications n
-                                      WHERE n.subscription_id = l.id AND n.status = 'SCHEDULED' LIMIT $2) AS n
+                                      WHERE n.subscription_id = l.id AND n.status = 'SCHEDULED'
+                                      ORDER BY n.next_attempt_at, n.id LIMIT $2) AS n
                   LIMIT $2) AS w
             "#,
             &used_up,
@@ -69,6 +75,7 @@ impl Store {
         let waiting = QuotaWaiting {
             notifications: waiting.notifications.into(),
             subscriptions: waiting.subscriptions.into(),
+            at_least,
             again_at: start_of(today.succ_opt().unwrap_or(today), terms.zone),
         };
         Ok(Some(waiting).filter(|waiting| waiting.notifications > 0))

@@ -93,7 +93,7 @@ pub struct EventNotification {
     pub finished_at: Option<DateTime<Utc>>,
     /// The last attempt that has ended.
     pub last: Option<LastAttempt>,
-    /// Its newest dead letter that is open.
+    /// A dead letter of it that is open.
     pub dead_letter: Option<Uuid>,
     /// Whether an outage of its endpoint that is not recovered from has given it up.
     pub outage: bool,
@@ -164,10 +164,11 @@ impl Store {
             LEFT JOIN LATERAL (
                 SELECT number, response_status, error_type, error FROM delivery_attempts
                 WHERE notification_id = n.id AND status <> 'IN_PROCESS' ORDER BY number DESC LIMIT 1) a ON true
-            LEFT JOIN LATERAL (
-                SELECT id, reason = 'GIVEN_UP' AND error_type <> 'OTHER' AND created_at >= s.outage_since AS outage
-                FROM dead_letters WHERE notification_id = n.id AND state = 'OPEN'
-                ORDER BY created_at DESC, id DESC LIMIT 1) d ON true
+            CROSS JOIN LATERAL (
+                -- Any of them, where the broker gave up a message as well; there is no max of uuid.
+                SELECT max(id::text)::uuid AS id,
+                       bool_or(reason = 'GIVEN_UP' AND error_type <> 'OTHER' AND created_at >= s.outage_since) AS outage
+                FROM dead_letters WHERE notification_id = n.id AND state = 'OPEN') d
             WHERE n.id BETWEEN $2 AND $3 AND n.event = $1
             ORDER BY n.subscription_id
             "#,

@@ -1,18 +1,12 @@
 //! What a recovery after a restore ends and leaves alone, that nothing of before is valid any more, and that it can be interrupted.
 
-use std::time::Duration;
-
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
-use domain::dead_letter_job::{JobAction, JobStatus};
 use domain::notification::NotificationState;
 use domain::push::{PushState, SendOutcome};
 use sqlx::PgPool;
 use store::push::PromotionQueue;
-use store::{
-    Act, AfterRestore, DeadLetterFilter, DeadLetterSelection, Gap, JobCare, JobCreated, Lane,
-    NewDeadLetterJob, NotRecovered, Pausable, PossiblySent, Resolved, Store,
-};
+use store::{Act, AfterRestore, Gap, Lane, NotRecovered, Pausable, PossiblySent, Resolved, Store};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
@@ -22,11 +16,11 @@ use crate::reseller::scene::{
 };
 use crate::scene::{LONG, claim, completion, count, lead, state_of};
 
-fn now() -> DateTime<Utc> {
+pub(crate) fn now() -> DateTime<Utc> {
     SystemClock.now().trunc_subsecs(6)
 }
 
-fn act() -> Act<'static> {
+pub(crate) fn act() -> Act<'static> {
     Act {
         by: "Anna (1)",
         note: None,
@@ -35,14 +29,14 @@ fn act() -> Act<'static> {
 }
 
 /// A loss just now of a database that was restored to a minute before.
-fn gap() -> Gap {
+pub(crate) fn gap() -> Gap {
     Gap {
         restored_to: now() - TimeDelta::minutes(1),
         lost_at: now(),
     }
 }
 
-async fn recover(store: &Store, gap: Gap) -> AfterRestore {
+pub(crate) async fn recover(store: &Store, gap: Gap) -> AfterRestore {
     store
         .recover_after_restore(gap, act(), |_| ())
         .await
@@ -58,6 +52,22 @@ pub(crate) async fn quarantine(store: &Store) -> u64 {
         .await;
     recovered.unwrap().expect("nothing is in the way");
     ended
+}
+
+/// The next recovery can end no notification, and fails in the middle if one waits.
+pub(crate) async fn break_off(pool: &PgPool) {
+    sqlx::query("ALTER TABLE notifications ADD CONSTRAINT broken CHECK (status <> 'GIVEN_UP') NOT VALID")
+        .execute(pool)
+        .await
+        .unwrap();
+}
+
+/// The next recovery is through again.
+pub(crate) async fn go_on(pool: &PgPool) {
+    sqlx::query("ALTER TABLE notifications DROP CONSTRAINT broken")
+        .execute(pool)
+        .await
+        .unwrap();
 }
 
 async fn everything(pool: &PgPool) -> String {
@@ -199,56 +209,6 @@ async fn no_lease_and_no_claim_of_before_is_one_any_more(pool: PgPool) {
 }
 
 #[testkit::database_test]
-async fn what_was_sending_again_does_not_go_on_by_itself(pool: PgPool) {
-    let store = Store::from_pool(pool.clone());
-    let subscription = SubscriptionRow::active().make(&pool).await;
-    PushRow::in_state(PushState::Failed).make(&pool).await;
-    let job = NewDeadLetterJob {
-        id: None,
-        action: JobAction::Replay,
-        selection: DeadLetterSelection::Matching(DeadLetterFilter::default()),
-        per_second: 10,
-        care: JobCare::default(),
-    };
-    let JobCreated::Done(job) = store.create_dead_letter_job(&job, &act()).await.unwrap() else {
-        panic!("there should be a job")
-    };
-    sqlx::query(
-        "INSERT INTO replays (id, subscription_id, reseller_id, since, until, per_second, created_at, updated_at)
-         VALUES (gen_random_uuid(), $1, 'acme', now() - interval '1 hour', now(), 10, now(), now())",
-    )
-    .bind(subscription)
-    .execute(&pool)
-    .await
-    .unwrap();
-    sqlx::query("UPDATE subscriptions SET outage_since = now() - interval '1 hour' WHERE id = $1")
-        .bind(subscription)
-        .execute(&pool)
-        .await
-        .unwrap();
-    let recovered = recover(&store, gap()).await;
-    assert_eq!(recovered.jobs_paused, [job.id]);
-    assert_eq!(recovered.replays_cancelled.len(), 1);
-    assert_eq!(recovered.outages_forgotten, 1);
-    let job = store.find_dead_letter_job(job.id).await.unwrap().unwrap();
-    assert_eq!(job.status, JobStatus::Paused);
-    assert!(store.running_dead_letter_jobs().await.unwrap().is_empty());
-    assert!(store.running_replays().await.unwrap().is_empty());
-    let terms = store::RecoveryTerms {
-        enabled: true,
-        per_second: 100,
-        max_age: Duration::from_hours(720),
-    };
-    assert_eq!(store.begin_recoveries(&terms, now()).await.unwrap(), 0);
-    let started: serde_json::Value =
-        sqlx::query_scalar("SELECT details FROM audit_log WHERE action = 'recover.start'")
-            .fetch_one(&pool)
-            .await
-            .unwrap();
-    assert_eq!(started["jobsPaused"], serde_json::json!([job.id]));
-}
-
-#[testkit::database_test]
 async fn an_interrupted_recovery_sends_nothing_and_goes_on(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -260,11 +220,7 @@ async fn an_interrupted_recovery_sends_nothing_and_goes_on(pool: PgPool) {
     let push = PushRow::in_state(PushState::Pending).make(&pool).await;
     let waiting = NotificationRow::in_state(NotificationState::Pending, subscription);
     let waiting = waiting.make(&pool).await;
-    // It cannot end this one, and fails in the middle.
-    sqlx::query("ALTER TABLE notifications ADD CONSTRAINT broken CHECK (status <> 'GIVEN_UP') NOT VALID")
-        .execute(&pool)
-        .await
-        .unwrap();
+    break_off(&pool).await;
     let gap = gap();
     store.recover_after_restore(gap, act(), |_| ()).await.unwrap_err();
     assert_eq!(state_of(&store, push.id).await, PushState::GivenUp);
@@ -272,15 +228,13 @@ async fn an_interrupted_recovery_sends_nothing_and_goes_on(pool: PgPool) {
     assert_eq!(claims.claimed.len(), 0, "the lane is paused");
     // A service that is started now is no reason to take the gap for shorter.
     lead(&store).await;
-    assert_eq!(store.restored_to().await.unwrap(), Some(gap.restored_to));
+    let noted = store.restored_to(gap.lost_at).await.unwrap();
+    assert_eq!(noted, Some(gap.restored_to));
     let gap = Gap {
         lost_at: now(),
         ..gap
     };
-    sqlx::query("ALTER TABLE notifications DROP CONSTRAINT broken")
-        .execute(&pool)
-        .await
-        .unwrap();
+    go_on(&pool).await;
     let recovered = recover(&store, gap).await;
     assert_eq!(
         classes(&recovered.possibly_sent),
@@ -298,18 +252,30 @@ async fn nothing_is_touched_while_services_run_or_have_run_since(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     PushRow::in_state(PushState::Pending).make(&pool).await;
     let mut service = pool.acquire().await.unwrap();
-    sqlx::query("SET application_name = 'postrider-dispatcher'")
-        .execute(&mut *service)
-        .await
-        .unwrap();
-    let refused = store.recover_after_restore(gap(), act(), |_| ()).await.unwrap();
-    assert_eq!(
-        refused,
-        Err(NotRecovered::Connected(vec!["postrider-dispatcher".to_owned()]))
-    );
+    for name in [
+        "postrider-dispatcher",
+        "postrider-retry-worker",
+        "postrider-ingest-api",
+        "ingest-api",
+        "operator-api",
+        "reseller-portal",
+        "webpush-endpoint",
+        "webpush-connection",
+    ] {
+        sqlx::query("SELECT set_config('application_name', $1, false)")
+            .bind(name)
+            .execute(&mut *service)
+            .await
+            .unwrap();
+        let refused = store.recover_after_restore(gap(), act(), |_| ()).await.unwrap();
+        assert_eq!(refused, Err(NotRecovered::Connected(vec![name.to_owned()])));
+    }
     drop(service.detach());
     lead(&store).await;
-    let seen = store.restored_to().await.unwrap().expect("a lease was taken");
+    let seen: DateTime<Utc> = sqlx::query_scalar("SELECT max(renewed_at) FROM leases")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
     let lost_before = Gap {
         restored_to: seen - TimeDelta::minutes(2),
         lost_at: seen - TimeDelta::minutes(1),
@@ -325,4 +291,80 @@ async fn nothing_is_touched_while_services_run_or_have_run_since(pool: PgPool) {
     })
     .await;
     assert_eq!(count(&pool, "audit_log").await, 0);
+}
+
+#[testkit::database_test]
+async fn a_gap_is_told_as_it_was_noted_and_never_backwards(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    lead(&store).await;
+    let (replayed, seen): (Option<DateTime<Utc>>, DateTime<Utc>) =
+        sqlx::query_as("SELECT pg_last_xact_replay_timestamp(), max(renewed_at) FROM leases")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+    let gap = gap();
+    let unnoted = store.restored_to(gap.lost_at).await.unwrap();
+    assert_eq!(unnoted, Some(replayed.unwrap_or(seen)));
+    let backwards = Gap {
+        restored_to: gap.lost_at + TimeDelta::seconds(1),
+        ..gap
+    };
+    let refused = store.recover_after_restore(backwards, act(), |_| ()).await;
+    assert_eq!(
+        refused.unwrap(),
+        Err(NotRecovered::RestoredLater(backwards.restored_to))
+    );
+    assert_eq!(count(&pool, "audit_log").await, 0);
+    recover(&store, gap).await;
+    // Services run, and it is asked once more.
+    lead(&store).await;
+    let noted = store.restored_to(gap.lost_at).await.unwrap();
+    assert_eq!(noted, Some(gap.restored_to));
+    let again = recover(&store, backwards).await;
+    assert_eq!((again.gap, again.done_before.is_some()), (gap, true));
+}
+
+#[testkit::database_test]
+async fn what_a_service_rescued_that_came_too_early_was_sending(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let second = TimeDelta::seconds(-1);
+    let push = PushRow::in_state(PushState::Sending).leased_for(second);
+    push.make(&pool).await;
+    let notification = NotificationRow::in_state(NotificationState::Sending, subscription).leased_for(second);
+    notification.make(&pool).await;
+    assert_eq!(store.rescue_pushes(9, 3).await.unwrap().pending, 1);
+    let rescued = store.rescue_notifications(now(), 9, 3).await.unwrap();
+    assert_eq!(rescued.retry, 1);
+    let recovered = recover(&store, gap()).await;
+    assert_eq!(
+        classes(&recovered.possibly_sent),
+        [("push", "sending", 1), ("reseller", "sending", 1)]
+    );
+}
+
+#[testkit::database_test]
+async fn what_was_in_memory_is_held_before_what_waited(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let push = PushRow::in_state(PushState::Pending).make(&pool).await;
+    NotificationRow::in_state(NotificationState::Sending, subscription)
+        .make(&pool)
+        .await;
+    sqlx::query(
+        "ALTER TABLE push_notifications ADD CONSTRAINT broken CHECK (status <> 'GIVEN_UP') NOT VALID",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    store
+        .recover_after_restore(gap(), act(), |_| ())
+        .await
+        .unwrap_err();
+    assert_eq!(state_of(&store, push.id).await, PushState::Pending);
+    let held: Vec<String> = sqlx::query_scalar("SELECT fingerprint FROM dead_letters")
+        .fetch_all(&pool)
+        .await
+        .unwrap();
+    assert_eq!(held, ["recovery/possibly-sent/sending"]);
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
 mod after_restore;
+mod after_restore_stops;
 mod api_keys;
 mod careful_jobs;
 mod catalogue;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::scene::act;
 
-async fn rig(pool: &PgPool) -> (Store, Uuid, DateTime<Utc>) {
+pub(crate) async fn rig(pool: &PgPool) -> (Store, Uuid, DateTime<Utc>) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
     let acme = || "acme".to_owned();
     let key = ApiKey::new(acme(), vec![Role::Reseller], Some(acme()), now);
@@ -18,7 +18,7 @@ async fn rig(pool: &PgPool) -> (Store, Uuid, DateTime<Utc>) {
     (store, key.id, now)
 }
 
-fn link(key: Uuid, person: &str, now: DateTime<Utc>) -> NewPortalLink {
+pub(crate) fn link(key: Uuid, person: &str, now: DateTime<Utc>) -> NewPortalLink {
     NewPortalLink {
         id: Uuid::now_v7(),
         reseller_id: "acme".to_owned(),
@@ -39,7 +39,12 @@ fn link(key: Uuid, person: &str, now: DateTime<Utc>) -> NewPortalLink {
     }
 }
 
-async fn visited(store: &Store, link: &NewPortalLink, name: &str, now: DateTime<Utc>) -> KeyDigest {
+pub(crate) async fn visited(
+    store: &Store,
+    link: &NewPortalLink,
+    name: &str,
+    now: DateTime<Utc>,
+) -> KeyDigest {
     let (token, visit) = (KeyDigest::of(&format!("link {name}")), KeyDigest::of(name));
     store.create_portal_link(link, &token, act(now)).await.unwrap();
     store.use_portal_link(&token, &visit, now).await.unwrap().unwrap();

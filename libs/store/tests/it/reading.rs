@@ -64,6 +64,11 @@ async fn the_backlog_names_what_has_waited_longest(pool: PgPool) {
             .make(&pool)
             .await;
     }
+    // Of one with a sending window the time when it was accepted tells nothing.
+    sqlx::query("UPDATE push_notifications SET cron_expression = NULL")
+        .execute(&pool)
+        .await
+        .unwrap();
     let overdue = PushRow::in_state(PushState::Retry)
         .due_in(TimeDelta::hours(-1))
         .make(&pool)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::month::Month;
 use domain::notification::NotificationState;
@@ -106,6 +106,15 @@ async fn a_push_that_was_put_back_has_waited_since_it_was_accepted(pool: PgPool)
             since_accepted,
             "{change}: {waited:?}"
         );
+        // The metric that the alert goes by tells the same age.
+        let row: (DateTime<Utc>, DateTime<Utc>) =
+            sqlx::query_as("SELECT created_at, updated_at FROM push_notifications")
+                .fetch_one(&pool)
+                .await
+                .unwrap();
+        let expected = if since_accepted { row.0 } else { row.1 };
+        let backlog = store.backlog().await.unwrap();
+        assert_eq!(backlog.oldest_pending, Some(expected), "{change}");
     }
 }
 

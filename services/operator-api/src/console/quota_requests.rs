@@ -55,7 +55,8 @@ struct Chosen {
 struct Asked {
     request: QuotaRequestView,
     quota: Option<Quota>,
-    /// What was used on each of the last days, or ended on it where the use was not kept; the present day is the last one.
+    /// What was used on each of the last days, or ended on it where the use was not kept. The present day is the last one, with what waits
+    /// for a coming day, so that the busiest is the number that the reseller sees.
     days: Vec<u64>,
 }
 
@@ -64,13 +65,13 @@ impl Asked {
     async fn of(app: &App, viewer: Viewer, request: QuotaRequestView) -> Result<Self, Problem> {
         let quota = quota(app, viewer, (&request.reseller, request.subscription)).await?;
         let days = match &quota {
-            Some(quota) => days(app, viewer, (request.subscription, quota.used)).await?,
+            Some(quota) => days(app, viewer, (request.subscription, quota.used + quota.waiting)).await?,
             None => Vec::new(),
         };
         Ok(Self { request, quota, days })
     }
 
-    /// How much the busiest of the days used.
+    /// The most of the days.
     fn busiest(&self) -> u64 {
         self.days.iter().copied().max().unwrap_or_default()
     }
@@ -96,11 +97,11 @@ impl Asked {
     }
 }
 
-/// What a subscription has used day by day, with what it has used today.
+/// What a subscription has used day by day, and last what today needs.
 async fn days(
     app: &App,
     viewer: Viewer,
-    (subscription, today_used): (Uuid, u64),
+    (subscription, needed_today): (Uuid, u64),
 ) -> Result<Vec<u64>, Problem> {
     let zone = app.config.reseller.quota.time_zone;
     let today = day_of(app.now(), zone);
@@ -112,7 +113,7 @@ async fn days(
         kept.map_or(0, |kept| kept.used.unwrap_or(kept.ended))
     };
     let before = first.iter_days().take_while(|day| *day < today).map(used);
-    Ok(before.chain([today_used]).collect())
+    Ok(before.chain([needed_today]).collect())
 }
 
 #[derive(Template)]

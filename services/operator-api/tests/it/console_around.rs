@@ -207,12 +207,14 @@ async fn those_who_may_only_look_see_why_an_act_is_closed_to_them(rig: &Rig) {
     assert!(rig.see("/pauses").await["items"].as_array().unwrap().is_empty());
 }
 
-/// A request of `acme` for a quota; returns its identifier.
+/// A request of `acme` for a quota for which one notification waits; returns its identifier.
 async fn requested(rig: &Rig, reason: &str) -> Uuid {
     let subscription = SubscriptionRow::active()
         .daily_quota(100)
         .make(&rig.it.pool)
         .await;
+    let waiting = NotificationRow::in_state(NotificationState::Scheduled, subscription);
+    waiting.make(&rig.it.pool).await;
     let new = NewQuotaRequest {
         id: Uuid::now_v7(),
         subscription,
@@ -261,7 +263,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
             "2.5 times",
             "needs the role admin",
             "87 on the busiest of 28 days",
-            "0 on the busiest of 28 days",
+            "1 on the busiest of 28 days",
         ],
     );
     holds(

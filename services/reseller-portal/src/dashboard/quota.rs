@@ -56,9 +56,15 @@ struct QuotaPage {
 }
 
 impl QuotaPage {
-    /// Whether the present quota is less than what the busiest of these days needed.
+    /// Whether the present quota is less than what the busiest of these days needed, as it is when more waits today.
     fn was_short(&self) -> bool {
         self.days.busiest > u64::from(self.quota.daily_quota)
+    }
+
+    /// How many of these days used up their quota. How much waited on them is not kept.
+    fn days_used_up(&self) -> usize {
+        let kept = self.days.days.iter().filter_map(|day| day.used.zip(day.quota));
+        kept.filter(|(used, quota)| *used >= u64::from(*quota)).count()
     }
 
     fn heading(&self) -> String {

@@ -33,7 +33,7 @@ fn is_safe(page: &str) {
 }
 
 #[testkit::test]
-async fn the_quota_that_would_have_been_enough_is_one_number(portal: Portal) {
+async fn what_the_busiest_day_had_is_one_number(portal: Portal) {
     let id = SubscriptionRow::active()
         .daily_quota(120)
         .make(&portal.pool)
@@ -51,6 +51,24 @@ async fn the_quota_that_would_have_been_enough_is_one_number(portal: Portal) {
     let page = browser.see(&format!("/app/s/{id}/quota")).await;
     let said = "171 a day would have been enough for the busiest of these days";
     assert_eq!(page.matches(said).count(), 2, "{page}");
+
+    // What ended on a day was charged to others, too: the quota of that day is known.
+    let kept = "INSERT INTO quota_days (subscription_id, day, used, quota)
+                VALUES ($1, (($2::timestamptz AT TIME ZONE 'UTC') - interval '1 day')::date, 120, 120)";
+    sqlx::query(kept)
+        .bind(id)
+        .bind(portal.now())
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let seen = portal.see(&format!("/subscriptions/{id}/quota/days")).await;
+    assert_eq!(seen["busiest"], 120);
+    let page = browser.see(&format!("/app/s/{id}/quota")).await;
+    let said = "The quota was used up on 1 of these days; what came after that waited.";
+    assert!(
+        page.contains(said) && !page.contains("would have been enough"),
+        "{page}"
+    );
 }
 
 #[testkit::test]

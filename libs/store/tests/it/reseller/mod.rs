@@ -18,3 +18,4 @@ mod quotas;
 mod rescue;
 pub(crate) mod scene;
 mod state_table;
+mod used_up;

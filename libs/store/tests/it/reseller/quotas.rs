@@ -27,7 +27,7 @@ async fn in_line(pool: &PgPool) -> Vec<NotificationId> {
     ids.into_iter().map(NotificationId::from).collect()
 }
 
-async fn set_quota(store: &Store, subscription: Uuid, quota: u32) {
+pub(super) async fn set_quota(store: &Store, subscription: Uuid, quota: u32) {
     let limits = Limits {
         daily_quota: Some(quota),
         ..Limits::default()
@@ -36,7 +36,7 @@ async fn set_quota(store: &Store, subscription: Uuid, quota: u32) {
 }
 
 /// A subscription with a quota of `quota` that has `waiting` in line, as an instance of this version left it.
-async fn with_line(pool: &PgPool, quota: i32, waiting: i64) -> Uuid {
+pub(super) async fn with_line(pool: &PgPool, quota: i32, waiting: i64) -> Uuid {
     let subscription = SubscriptionRow::active().daily_quota(quota).make(pool).await;
     many_pending(pool, subscription, waiting).await;
     sqlx::query(
@@ -588,37 +588,6 @@ async fn only_what_waited_for_the_day_is_spread_over_its_window(pool: PgPool) {
     assert!(release(&store, &pool, early).await.is_empty());
     set_quota(&store, before, 30).await;
     assert_eq!(release(&store, &pool, early).await.len(), 20);
-}
-
-#[testkit::database_test]
-async fn what_waits_for_the_next_day_is_counted_and_what_moves_today_is_not(pool: PgPool) {
-    let store = Store::from_pool(pool.clone());
-    assert_eq!(store.waiting_for_quotas(noon()).await.unwrap(), None);
-    let raised = with_line(&pool, 10, 29).await;
-    let other = with_line(&pool, 5, 3).await;
-    let counted = async || {
-        let waiting = store.waiting_for_quotas(noon()).await.unwrap();
-        waiting.map(|waiting| (waiting.notifications, waiting.subscriptions))
-    };
-    assert_eq!(counted().await, Some((32, 2)));
-    let waiting = store.waiting_for_quotas(noon()).await.unwrap().unwrap();
-    assert_eq!(waiting.again_at, noon() + TimeDelta::hours(12));
-    let tomorrow = noon() + TimeDelta::days(1);
-    assert_eq!(store.waiting_for_quotas(tomorrow).await.unwrap(), None);
-    set_quota(&store, raised, 1_000).await;
-    assert_eq!(counted().await, Some((3, 1)));
-    sqlx::query("UPDATE subscriptions SET paused_at = now() WHERE id = $1")
-        .bind(other)
-        .execute(&pool)
-        .await
-        .unwrap();
-    assert_eq!(counted().await, None, "it waits for the end of a pause");
-    with_line(&pool, 1, 1_500).await;
-    assert_eq!(
-        counted().await,
-        Some((1_001, 1)),
-        "one more than are counted says so"
-    );
 }
 
 async fn set_used(pool: &PgPool, subscription: Uuid, used: i64) {

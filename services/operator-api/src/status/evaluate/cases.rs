@@ -8,6 +8,7 @@ use domain::dead_letter_job::JobStatus;
 use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Previous};
 use store::BrokenGlass;
+use store::status::QuotaWaiting;
 use store::webhook::Outbox;
 use uuid::Uuid;
 
@@ -268,6 +269,17 @@ pub(super) const CASES: &[Case] = &[
         Severity::Notice,
         |f| tables(f).reseller.quotas = Some(used_up(1_001, 2)),
         "More than 1,000 notifications wait because",
+    ),
+    (
+        "quotas-used-up",
+        Severity::Notice,
+        |f| {
+            tables(f).reseller.quotas = Some(QuotaWaiting {
+                at_least: true,
+                ..used_up(29, 1)
+            });
+        },
+        "At least 29 notifications of 1 subscription wait because",
     ),
     (
         "not-rescued",

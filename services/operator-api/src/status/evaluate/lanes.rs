@@ -189,6 +189,9 @@ fn notifications_overdue(known: &Known<'_>) -> Option<Finding> {
 
 /// What waits as it should, until the next day.
 fn quotas_used_up(known: &Known<'_>) -> Option<Finding> {
+    if known.tables.lane_is_paused("reseller") {
+        return None;
+    }
     let waiting = known.tables.reseller.quotas?;
     let at = when(waiting.again_at, known.facts.now);
     let waits = if waiting.notifications > QUOTA_COUNTED_MAX {
@@ -196,7 +199,8 @@ fn quotas_used_up(known: &Known<'_>) -> Option<Finding> {
         format!("More than {} notifications wait", number(QUOTA_COUNTED_MAX))
     } else {
         format!(
-            "{} of {} {}",
+            "{}{} of {} {}",
+            if waiting.at_least { "At least " } else { "" },
             of(waiting.notifications, "notification", "notifications"),
             of(waiting.subscriptions, "subscription", "subscriptions"),
             if waiting.notifications == 1 {

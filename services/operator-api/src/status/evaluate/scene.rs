@@ -168,6 +168,7 @@ pub(super) fn used_up(notifications: u64, subscriptions: u64) -> QuotaWaiting {
     QuotaWaiting {
         notifications,
         subscriptions,
+        at_least: false,
         again_at: now() + TimeDelta::hours(12),
     }
 }

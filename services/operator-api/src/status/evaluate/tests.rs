@@ -7,7 +7,9 @@ use store::status::PausedWaiting;
 use uuid::Uuid;
 
 use super::cases::CASES;
-use super::scene::{MINUTE, depth, has_done, hears, now, one, pause, running, sends, system, tables};
+use super::scene::{
+    MINUTE, depth, has_done, hears, now, one, pause, running, sends, system, tables, used_up,
+};
 use super::*;
 use crate::console::place;
 use crate::status::StatusDocument;
@@ -108,6 +110,18 @@ fn a_paused_lane_is_expected_to_wait() {
     // Nothing is wrong, and the first line says why nothing is sent.
     let document = StatusDocument::of(&facts, findings);
     assert_eq!(document.headline, "Healthy, with the lane push paused");
+
+    let mut facts = running();
+    let known = tables(&mut facts);
+    known.pauses = vec![pause("lane", "reseller")];
+    known.reseller.quotas = Some(used_up(29, 1));
+    let findings = evaluate(&facts);
+    let ids: Vec<&str> = findings.iter().map(|finding| finding.id).collect();
+    assert_eq!(
+        ids,
+        ["paused"],
+        "a higher quota would send nothing: {findings:#?}"
+    );
 }
 
 /// Retries a minute apart: between them a push waits, is queued, or is being tried, and nothing is counted in most reports.

@@ -124,8 +124,13 @@ async fn when_there_is_room_for_few_who_has_waited_longest_comes_first(pool: PgP
         subscriptions.push(SubscriptionRow::active().make(&pool).await);
     }
     subscriptions.reverse();
-    for subscription in &subscriptions {
-        notifications(&pool, NotificationState::Pending, *subscription, 1).await;
+    let now = SystemClock.now();
+    for (place, subscription) in (0..).zip(&subscriptions) {
+        // Identifiers of one millisecond have no order.
+        NotificationRow::in_state(NotificationState::Pending, *subscription)
+            .created_at(now + TimeDelta::milliseconds(place))
+            .make(&pool)
+            .await;
     }
     for part in subscriptions.chunks(10) {
         let promoted = by_subscription(&promote(&store, 5, 10).await);

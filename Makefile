@@ -67,7 +67,7 @@ compose-test: ## Run docker-compose.yml in containers, with traffic, restarts an
 fuzz: ## Fuzz the parsers, a minute each (ARGS="cron --seconds 600"; needs nightly and cargo-fuzz)
 	@scripts/fuzz $(ARGS)
 
-bench: ## Measure both lanes and keep a report (ARGS=--list tells what there is; compare, render, docs)
+bench: ## Measure both lanes and keep a report (ARGS=--list tells what there is; gate, compare, render, docs)
 	@scripts/bench $(ARGS)
 
 ##@ Release

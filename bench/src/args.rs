@@ -20,6 +20,16 @@ pub(crate) struct Args {
     pub(crate) list: bool,
     #[command(flatten)]
     pub(crate) sizes: SizeArgs,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Serves as the bare HTTP server of the floors instead of measuring
+    #[arg(long, hide = true)]
+    pub(crate) echo_server: Option<SocketAddr>,
+}
+
+/// What is measured, on which servers, and where the numbers go.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct PlaceArgs {
     /// Where the reports go
     #[arg(long, value_name = "DIR", default_value = "bench/results")]
     pub(crate) results: PathBuf,
@@ -32,15 +42,12 @@ pub(crate) struct Args {
     /// The RabbitMQ server; queues are created on it and deleted
     #[arg(long, env = "AMQP_URL", hide_env_values = true)]
     pub(crate) amqp_url: Option<String>,
-    /// Serves as the bare HTTP server of the floors instead of measuring
-    #[arg(long, hide = true)]
-    pub(crate) echo_server: Option<SocketAddr>,
 }
 
 /// How much is measured. What is not given is as `--quick` or its absence says.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct SizeArgs {
-    /// Everything in less than half an hour instead of less than one and a half: fewer and shorter rounds
+    /// Everything in little more than half an hour instead of one and a half: fewer and shorter rounds
     #[arg(long)]
     pub(crate) quick: bool,
     /// Measured rounds
@@ -78,9 +85,27 @@ pub(crate) struct SizeArgs {
     pub(crate) letters: Option<u64>,
 }
 
-/// What can be done with reports.
+/// The two programs that `gate` compares.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct GateArgs {
+    /// The program of the earlier revision; scripts/bench builds it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) before: PathBuf,
+    /// The commit that it was built from, as its report is to name it
+    #[arg(long)]
+    pub(crate) revision: String,
+    /// Rounds of each; the fewer, the more often their spreads lie apart by accident
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) rounds: u32,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
+/// What can be done instead of measuring scenarios.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Command {
+    /// Compares two programs in one sitting, in rounds that take turns; ends with exit code 1 when something got worse
+    Gate(GateArgs),
     /// Tells what changed between two reports beyond the spread of their rounds
     Compare {
         before: PathBuf,
@@ -115,6 +140,8 @@ mod tests {
         assert_eq!(args.scenarios, [Scenario::Curve, Scenario::DeadLetters]);
         let args = Args::parse_from(["bench", "compare", "a.json", "b.json"]);
         assert!(matches!(args.command, Some(Command::Compare { .. })));
+        let args = Args::parse_from(["bench", "gate", "--before", "old", "--revision", "0e55488abc"]);
+        assert!(matches!(&args.command, Some(Command::Gate(gate)) if gate.rounds > 1));
         assert!(Args::try_parse_from(["bench", "unheard-of"]).is_err());
     }
 }

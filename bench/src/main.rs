@@ -12,6 +12,7 @@ mod epoch;
 mod exposition;
 mod floor;
 mod floors;
+mod gate;
 mod http;
 mod load;
 mod machine;
@@ -35,25 +36,31 @@ fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
     epoch::begin();
     if let Some(command) = &args.command {
-        return with_reports(command);
+        return obey(command);
     }
     if args.list {
         run::list(&args);
         return Ok(ExitCode::SUCCESS);
     }
+    match args.echo_server {
+        Some(address) => finish(async { echo::serve(address).await.map(|()| ExitCode::SUCCESS) }),
+        None => finish(run::run(&args)),
+    }
+}
+
+/// Runs `work` to its end.
+fn finish(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new()?;
-    let ended = match args.echo_server {
-        Some(address) => runtime.block_on(echo::serve(address)).map(|()| ExitCode::SUCCESS),
-        None => runtime.block_on(run::run(&args)),
-    };
+    let ended = runtime.block_on(work);
     // A load generator that was interrupted may still be on its thread.
     runtime.shutdown_background();
     ended
 }
 
-/// What needs no servers, only reports.
-fn with_reports(command: &Command) -> anyhow::Result<ExitCode> {
+/// Everything but `gate` needs no servers, only reports.
+fn obey(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Gate(gate) => return finish(gate::run(gate)),
         Command::Compare { before, after, noise } => {
             let (before, after) = (results::read(before)?, results::read(after)?);
             print(&compare::compare(&before, &after, noise / 100.0).markdown());

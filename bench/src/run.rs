@@ -17,7 +17,7 @@ use crate::sizes::Sizes;
 use crate::{print, tell};
 
 /// The exit code of a run that was interrupted, as shells give it.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 /// Settings of the services that the caller gave.
 const SETTINGS: &str = "POSTRIDER__";
 /// Of those, what says where and not how.
@@ -51,9 +51,9 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
     let start = Instant::now();
     let sizes = Sizes::from(&args.sizes);
     let rig = Rig::new(Place {
-        database_url: args.database_url.as_ref(),
-        amqp_url: args.amqp_url.as_ref(),
-        postrider: &args.postrider,
+        database_url: args.place.database_url.as_ref(),
+        amqp_url: args.place.amqp_url.as_ref(),
+        postrider: &args.place.postrider,
     })
     .await?;
     let mut report = Report {
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
     let closed = rig.close().await;
     if !report.sections.is_empty() {
         print(&markdown::report(&report));
-        let files = results::write(&args.results, &report)?;
+        let files = results::write(&args.place.results, &report)?;
         tell(format_args!(
             "written to {} and {}",
             files[0].display(),
@@ -159,7 +159,8 @@ fn chosen(args: &Args) -> impl Iterator<Item = Scenario> + '_ {
     Scenario::all().filter(|scenario| args.scenarios.is_empty() || args.scenarios.contains(scenario))
 }
 
-fn options(sizes: &Sizes) -> std::collections::BTreeMap<String, String> {
+/// What decides about numbers: the sizes, and the settings that the caller gave.
+pub(crate) fn options(sizes: &Sizes) -> std::collections::BTreeMap<String, String> {
     let mut options = sizes.named();
     let given = std::env::vars().filter(|(name, _)| name.starts_with(SETTINGS));
     options.extend(given.filter(|(name, _)| !PLACES.contains(&name.as_str())));
@@ -167,6 +168,6 @@ fn options(sizes: &Sizes) -> std::collections::BTreeMap<String, String> {
 }
 
 /// Minutes and seconds.
-fn clock(time: Duration) -> String {
+pub(crate) fn clock(time: Duration) -> String {
     format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
 }

@@ -2,6 +2,7 @@
 
 readonly PREVIOUS_DIR=$DEV_DIR/previous
 readonly PREVIOUS_POSTRIDER=$PREVIOUS_DIR/target/debug/postrider
+readonly MEASURED_DIR=$PREVIOUS_DIR/measured
 
 # A line for each migration of the checkout, and of a revision: what it holds, and its name.
 migrations_here() { paste -d' ' <(git hash-object -- migrations/*.sql) <(printf '%s\n' migrations/*.sql) | sort; }
@@ -68,4 +69,24 @@ build_previous() {
             cargo build --locked --workspace --bin postrider --test edges >&2
     )
     [[ -x $PREVIOUS_POSTRIDER ]] || die "$PREVIOUS_POSTRIDER was not built"
+}
+
+# build_previous_to_measure REVISION PROFILE: makes PREVIOUS_TO_MEASURE, with the flags that the checkout's own program is built
+# with. It shares nothing with the checkout: what tells the crates of the two apart above would be a flag more for one of them.
+build_previous_to_measure() {
+    local revision=$1 profile=$2 folder
+    make_dev_dir
+    lock previous
+    unpack "$revision"
+    say "building the version of ${revision:0:7}, profile $profile: the first time as long as everything takes, then what differs"
+    (
+        close_inherited_descriptors
+        cd -- "$PREVIOUS_DIR/source"
+        SQLX_OFFLINE=true CARGO_TARGET_DIR=$MEASURED_DIR CARGO_BUILD_BUILD_DIR=$MEASURED_DIR \
+            cargo build --locked --profile "$profile" --package cli >&2
+    )
+    folder=$profile
+    [[ $folder != dev ]] || folder=debug
+    PREVIOUS_TO_MEASURE=$MEASURED_DIR/$folder/postrider
+    [[ -x $PREVIOUS_TO_MEASURE ]] || die "$PREVIOUS_TO_MEASURE was not built"
 }

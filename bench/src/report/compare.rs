@@ -139,6 +139,15 @@ fn wants_more(row: &Row) -> Option<bool> {
 }
 
 impl Comparison {
+    /// What is worse beyond its spread, by name, the worst first.
+    pub(crate) fn worse(&self) -> impl Iterator<Item = &str> {
+        let worse = self
+            .changes
+            .iter()
+            .filter(|change| change.verdict == Verdict::Worse);
+        worse.map(|change| change.name.as_str())
+    }
+
     /// As Markdown.
     pub(crate) fn markdown(&self) -> String {
         // Writing into a string cannot fail.

@@ -6,17 +6,14 @@ use anyhow::Result;
 
 use super::flat_out::{BATCHES, Delivered, SINGLE, SUBSCRIPTIONS, deliver};
 use super::rounds::{loaded, per_thousand, rounds};
-use super::stored::{self, Since};
-use super::{Bench, Floor};
+use super::{Bench, Floor, evenly};
 use crate::cpu::CpuTime;
-use crate::load::{self, Load};
+use crate::load::Load;
 use crate::receiver::Receiver;
 use crate::report::{Grid, Number, Row, Section, Target, Unit};
 use crate::rig::{Lane, Setup, Usage, answering};
 use crate::sizes::Sizes;
 
-/// Events a second at a moderate load.
-const RATE: u32 = 1_000;
 const CONNECTIONS: usize = 64;
 /// Half of the CPU seconds of the whole machine for 1,000 notifications before the lane was profiled, on the two cores of
 /// docs/performance.md: 0.467 and 0.357.
@@ -82,10 +79,14 @@ async fn reseller(bench: &Bench<'_>, receiver: &Receiver, section: &mut Section)
     }
     let lane = start(bench, receiver, false).await?;
     let rounds = rounds(bench, "cpu, events at even distances", async || {
-        events_at_rate(bench, &lane, receiver).await
+        let delivered = evenly::deliver(bench, &lane, receiver, section).await?;
+        Ok(Used {
+            usage: delivered.usage,
+            count: delivered.times.len() as u64,
+        })
     })
     .await?;
-    let name = format!("1,000 notifications at {RATE} a second, POST /events");
+    let name = format!("1,000 notifications at {} a second, POST /events", evenly::RATE);
     section.grids.push(grid(name, &rounds, &floors));
     Ok(())
 }
@@ -126,22 +127,6 @@ async fn start(bench: &Bench<'_>, receiver: &Receiver, sending: bool) -> Result<
         ..Setup::default()
     };
     Lane::fresh(bench.rig, &answering(receiver, SUBSCRIPTIONS), setup).await
-}
-
-async fn events_at_rate(bench: &Bench<'_>, lane: &Lane, receiver: &Receiver) -> Result<Used> {
-    let (rig, since) = (bench.rig, Since::now()?);
-    receiver.restart(None);
-    let target = lane.events(0, SUBSCRIPTIONS, None, None);
-    load::put(Load::evenly(CONNECTIONS, RATE, bench.sizes.warm_up), &target).await?;
-    rig.analyze().await?;
-    stored::settled(&rig.pool, since).await?;
-    let (before, arrived) = (rig.usage(), receiver.count());
-    load::put(Load::evenly(CONNECTIONS, RATE, bench.sizes.measured), &target).await?;
-    stored::settled(&rig.pool, since).await?;
-    Ok(Used {
-        usage: rig.usage().since(&before),
-        count: (receiver.count() - arrived) as u64,
-    })
 }
 
 /// A line for everybody who used any.

@@ -5,6 +5,7 @@ mod callers;
 mod cpu;
 mod curve;
 mod dead_letters;
+mod evenly;
 mod flat_out;
 mod growth;
 mod memory;
@@ -18,6 +19,7 @@ mod rounds;
 mod stored;
 mod strangers;
 mod takeover;
+pub(crate) mod turn;
 mod webpush;
 mod xmin;
 

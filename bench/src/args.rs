@@ -83,6 +83,9 @@ pub(crate) struct SizeArgs {
     /// Dead letters, in dead-letters
     #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..))]
     pub(crate) letters: Option<u64>,
+    /// Notifications, and pushes, of volume; a send takes 4 ms
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) stored: Option<u64>,
 }
 
 /// The two programs that `gate` compares.

@@ -19,6 +19,7 @@ pub(crate) struct Sizes {
     pub(crate) waiting: Vec<u64>,
     pub(crate) hold: Duration,
     pub(crate) dead_letters: u64,
+    pub(crate) stored: u64,
 }
 
 impl Sizes {
@@ -35,6 +36,7 @@ impl Sizes {
             waiting: vec![0, 1_000_000],
             hold: Duration::from_secs(60),
             dead_letters: 300_000,
+            stored: 20_000,
         }
     }
 
@@ -53,6 +55,7 @@ impl Sizes {
             waiting: vec![0, 1_000_000, 10_000_000],
             hold: Duration::from_secs(180),
             dead_letters: 1_000_000,
+            stored: 20_000,
         }
     }
 
@@ -84,6 +87,7 @@ impl Sizes {
             ("waiting", waiting.join(",")),
             ("hold", self.hold.as_secs().to_string()),
             ("letters", self.dead_letters.to_string()),
+            ("stored", self.stored.to_string()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
@@ -112,6 +116,7 @@ impl From<&SizeArgs> for Sizes {
             waiting,
             hold: args.hold.map_or(usual.hold, Duration::from_secs),
             dead_letters: args.letters.unwrap_or(usual.dead_letters),
+            stored: args.stored.unwrap_or(usual.stored),
         }
     }
 }
@@ -142,7 +147,7 @@ mod tests {
                 .sum::<Duration>()
         };
         let quick = whole(Sizes::quick());
-        assert!(quick < Duration::from_secs(34 * 60), "{quick:?}");
+        assert!(quick < Duration::from_secs(36 * 60), "{quick:?}");
         let full = whole(Sizes::full());
         assert!(full < Duration::from_secs(90 * 60), "{full:?}");
     }

@@ -239,6 +239,7 @@ pub(crate) fn with_unit(value: f64, unit: Unit) -> String {
         Unit::Count => number,
         Unit::Milliseconds => format!("{number} ms"),
         Unit::Seconds | Unit::CpuPerThousand => format!("{number} s"),
+        Unit::Bytes => format!("{number} B"),
         Unit::Megabytes => format!("{number} MB"),
         Unit::Times => format!("{number} times"),
     }
@@ -251,7 +252,7 @@ fn number(value: f64, unit: Unit) -> String {
         Unit::Seconds | Unit::Times => format!("{value:.2}"),
         Unit::Megabytes => format!("{value:.1}"),
         Unit::PerSecond if value < 1_000.0 => format!("{value:.2}"),
-        Unit::PerSecond | Unit::Count => grouped(value),
+        Unit::PerSecond | Unit::Count | Unit::Bytes => grouped(value),
     }
 }
 

@@ -50,6 +50,7 @@ pub(crate) enum Unit {
     Count,
     Milliseconds,
     Seconds,
+    Bytes,
     Megabytes,
     /// Seconds of CPU time for 1,000 of what is counted.
     CpuPerThousand,
@@ -63,7 +64,9 @@ impl Unit {
         match self {
             Self::PerSecond => Some(true),
             Self::Count | Self::Times => None,
-            Self::Milliseconds | Self::Seconds | Self::Megabytes | Self::CpuPerThousand => Some(false),
+            Self::Milliseconds | Self::Seconds | Self::Bytes | Self::Megabytes | Self::CpuPerThousand => {
+                Some(false)
+            }
         }
     }
 }

@@ -37,9 +37,13 @@ pub(crate) async fn empty(pool: &PgPool) -> Result<()> {
     )
     .await
     .context("failed to empty the tables")?;
-    // Not everyone may; then the checkpoint comes when it comes.
-    let _ = pool.execute("CHECKPOINT").await;
+    checkpoint(pool).await;
     Ok(())
+}
+
+/// Not everyone may ask for one; then it comes when it comes.
+pub(crate) async fn checkpoint(pool: &PgPool) {
+    let _ = pool.execute("CHECKPOINT").await;
 }
 
 /// Tells the planner what is in the tables, as the server does by itself within a minute. Until then a table that was just

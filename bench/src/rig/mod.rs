@@ -131,6 +131,11 @@ impl Rig {
         database::analyze(&self.pool).await
     }
 
+    /// Has the server write down what it holds in memory.
+    pub(crate) async fn checkpoint(&self) {
+        database::checkpoint(&self.pool).await;
+    }
+
     /// Forgets all pushes and messages. No service may be running.
     async fn empty(&self) -> Result<()> {
         database::empty(&self.pool).await?;

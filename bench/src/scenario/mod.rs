@@ -20,6 +20,7 @@ mod stored;
 mod strangers;
 mod takeover;
 pub(crate) mod turn;
+mod volume;
 mod webpush;
 mod xmin;
 
@@ -60,6 +61,8 @@ pub(crate) enum Scenario {
     Memory,
     /// CPU seconds for 1,000 deliveries, by process
     Cpu,
+    /// Bytes of tables, indexes and log for one notification and one push, from accepted to delivered
+    Volume,
     /// What a second and a third replica cost and bring
     Replicas,
     /// Lists and groups of many dead letters
@@ -115,6 +118,7 @@ impl Scenario {
             Self::Xmin => xmin::expected(sizes),
             Self::Memory => memory::expected(sizes),
             Self::Cpu => cpu::expected(sizes),
+            Self::Volume => volume::expected(sizes),
             Self::Replicas => replicas::expected(sizes),
             Self::DeadLetters => dead_letters::expected(sizes),
             Self::Webpush => webpush::expected(sizes),
@@ -141,6 +145,7 @@ impl Scenario {
             Self::Xmin => Box::pin(xmin::measure(bench)).await,
             Self::Memory => Box::pin(memory::measure(bench)).await,
             Self::Cpu => Box::pin(cpu::measure(bench)).await,
+            Self::Volume => Box::pin(volume::measure(bench)).await,
             Self::Replicas => Box::pin(replicas::measure(bench)).await,
             Self::DeadLetters => Box::pin(dead_letters::measure(bench)).await,
             Self::Webpush => Box::pin(webpush::measure(bench)).await,

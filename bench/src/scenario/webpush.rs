@@ -196,8 +196,7 @@ async fn fill(bench: &Bench<'_>, rows: u64) -> Result<()> {
     }
     // What autovacuum would have done by itself, had they come at a natural pace.
     bench.rig.pool.execute("VACUUM ANALYZE webpush_messages").await?;
-    // Not everyone may; then the checkpoint comes when it comes.
-    let _ = bench.rig.pool.execute("CHECKPOINT").await;
+    bench.rig.checkpoint().await;
     Ok(())
 }
 

@@ -129,8 +129,7 @@ pub(in super::super) async fn fill(rig: &Rig, from: u64, to: u64) -> Result<Dura
     rig.pool
         .execute("VACUUM ANALYZE push_notifications, notifications, events")
         .await?;
-    // Not everyone may; then the checkpoint comes when it comes.
-    let _ = rig.pool.execute("CHECKPOINT").await;
+    rig.checkpoint().await;
     Ok(took)
 }
 

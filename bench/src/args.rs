@@ -119,10 +119,10 @@ pub(crate) enum Command {
     },
     /// Prints a report as Markdown
     Render { report: PathBuf },
-    /// Writes the tables of a document again from the reports that it names
+    /// Writes the tables of documents again from the reports that they name
     Docs {
-        #[arg(default_value = "docs/performance.md")]
-        file: PathBuf,
+        #[arg(default_values = ["docs/performance.md", "docs/scale.md"])]
+        files: Vec<PathBuf>,
     },
 }
 

@@ -66,12 +66,14 @@ fn obey(command: &Command) -> anyhow::Result<ExitCode> {
             print(&compare::compare(&before, &after, noise / 100.0).markdown());
         }
         Command::Render { report } => print(&markdown::report(&results::read(report)?)),
-        Command::Docs { file } => {
-            let text =
-                fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
-            let folder = file.parent().context("a document is in a folder")?;
-            let filled = docs::fill(&text, |report| results::read(&folder.join(report)))?;
-            fs::write(file, filled).with_context(|| format!("failed to write {}", file.display()))?;
+        Command::Docs { files } => {
+            for file in files {
+                let text =
+                    fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+                let folder = file.parent().context("a document is in a folder")?;
+                let filled = docs::fill(&text, |report| results::read(&folder.join(report)))?;
+                fs::write(file, filled).with_context(|| format!("failed to write {}", file.display()))?;
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

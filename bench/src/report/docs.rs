@@ -94,10 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_of_the_performance_page_are_those_of_the_reports() {
+    fn the_tables_of_the_pages_are_those_of_the_reports() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-        let text = std::fs::read_to_string(folder.join("performance.md")).unwrap();
-        let filled = fill(&text, |file| results::read(&folder.join(file))).unwrap();
-        assert!(filled == text, "run make bench ARGS=docs");
+        for page in ["performance.md", "scale.md"] {
+            let text = std::fs::read_to_string(folder.join(page)).unwrap();
+            let filled = fill(&text, |file| results::read(&folder.join(file))).unwrap();
+            assert!(filled == text, "{page}: run make bench ARGS=docs");
+        }
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use self::moments::Before;
+use self::moments::Noted;
 pub use self::stop::Stopped;
 use super::later;
 use crate::read::{Count, Name};
@@ -77,6 +77,18 @@ pub enum NotRecovered {
     Newer(DateTime<Utc>),
     /// The gap would end before it begins: the database was restored to this moment, which is after the loss.
     RestoredLater(DateTime<Utc>),
+}
+
+/// What the audit log has of a recovery: when it begins, without what is held; and when it is through.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Details<'a> {
+    #[serde(flatten)]
+    gap: Gap,
+    #[serde(flatten)]
+    stopped: &'a Stopped,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    possibly_sent: Option<&'a [PossiblySent]>,
 }
 
 /// What is to be ended, by lane.
@@ -141,14 +153,11 @@ impl Store {
         if let Some(refused) = self.is_in_use(gap.lost_at).await? {
             return Ok(Err(refused));
         }
-        let done = self.after_restore(gap, self.stopped().await?, None).await?;
-        let details = json!({
-            "restoredTo": gap.restored_to,
-            "lostAt": gap.lost_at,
-            "possiblySent": done.possibly_sent,
-            "jobsPaused": done.stopped.jobs_paused,
-            "replaysCancelled": done.stopped.replays_cancelled,
-            "outagesForgotten": done.stopped.outages_forgotten,
+        let done = self.after_restore(gap, self.all_stopped().await?, None).await?;
+        let details = json!(Details {
+            gap,
+            stopped: &done.stopped,
+            possibly_sent: Some(&done.possibly_sent),
         });
         self.note(&later(act, begun), "recover.end", "database", details)
             .await?;
@@ -157,7 +166,7 @@ impl Store {
     }
 
     /// What a recovery that was through has to tell once more.
-    async fn done_before(&self, lost_at: DateTime<Utc>, before: Before) -> Result<AfterRestore, Error> {
+    async fn done_before(&self, lost_at: DateTime<Utc>, before: Noted) -> Result<AfterRestore, Error> {
         let gap = Gap {
             restored_to: before.restored_to,
             lost_at,
@@ -188,7 +197,7 @@ impl Store {
         told: &mut impl FnMut(u64),
     ) -> Result<(), Error> {
         let mut ended = 0;
-        for listed in [self.list_in_memory().await?, self.list_waiting(lost_at).await?] {
+        for listed in self.list_possibly_sent(lost_at).await? {
             for batch in listed.pushes.chunks(BATCH) {
                 ended += self.quarantine_pushes(batch, at).await?;
                 told(ended);
@@ -201,8 +210,9 @@ impl Store {
         Ok(())
     }
 
-    /// What was in the queue or being sent.
-    async fn list_in_memory(&self) -> Result<Listed, Error> {
+    /// What was in the queue or being sent, then everything else that may have been sent. All at once: a walk in parts would read over what
+    /// it has ended again and again, and the identifiers of ten million are 160 MB.
+    async fn list_possibly_sent(&self, lost_at: DateTime<Utc>) -> Result<[Listed; 2], Error> {
         let mut transaction = self.pool.begin().await?;
         sqlx::query!("SET LOCAL statement_timeout = 0")
             .execute(&mut *transaction)
@@ -223,19 +233,10 @@ impl Store {
         )
         .fetch_all(&mut *transaction)
         .await?;
-        Ok(Listed {
+        let in_memory = Listed {
             pushes,
             notifications,
-        })
-    }
-
-    /// Everything else that may have been sent. All at once: a walk in parts would read over what it has ended again and again, and the
-    /// identifiers of ten million are 160 MB.
-    async fn list_waiting(&self, lost_at: DateTime<Utc>) -> Result<Listed, Error> {
-        let mut transaction = self.pool.begin().await?;
-        sqlx::query!("SET LOCAL statement_timeout = 0")
-            .execute(&mut *transaction)
-            .await?;
+        };
         let pushes = sqlx::query_scalar!(
             r#"
             -- Reads all that waits, while no service runs.
@@ -257,10 +258,11 @@ impl Store {
         )
         .fetch_all(&mut *transaction)
         .await?;
-        Ok(Listed {
+        let waiting = Listed {
             pushes,
             notifications,
-        })
+        };
+        Ok([in_memory, waiting])
     }
 
     async fn quarantine_pushes(&self, ids: &[Uuid], at: DateTime<Utc>) -> Result<u64, Error> {

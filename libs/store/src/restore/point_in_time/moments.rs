@@ -7,13 +7,13 @@ use super::NotRecovered;
 use super::stop::Stopped;
 use crate::{Error, Store};
 
-/// A recovery that was through.
-pub(super) struct Before {
-    /// When it was.
+/// What the audit log has of a recovery that began, or that was through.
+pub(super) struct Noted {
+    /// When that was.
     pub(super) at: DateTime<Utc>,
     /// The moment that the database had been restored to.
     pub(super) restored_to: DateTime<Utc>,
-    /// What it had stopped.
+    /// What it had stopped; at its end by all of its runs.
     pub(super) stopped: Json<Stopped>,
 }
 
@@ -25,17 +25,9 @@ impl Store {
         if let Some(before) = self.recovered_before(lost_at).await? {
             return Ok(Some(before.restored_to));
         }
-        let noted = sqlx::query_scalar!(
-            r#"
-            SELECT min((s.details ->> 'restoredTo')::timestamptz) FROM audit_log s
-            WHERE s.subject = 'database' AND s.action = 'recover.start'
-              AND NOT EXISTS (SELECT FROM audit_log e WHERE e.subject = 'database' AND e.action = 'recover.end' AND e.id > s.id)
-            "#,
-        )
-        .fetch_one(&self.pool)
-        .await?;
-        if noted.is_some() {
-            return Ok(noted);
+        let noted = self.recovery_under_way().await?;
+        if let Some(first) = noted.iter().map(|run| run.restored_to).min() {
+            return Ok(Some(first));
         }
         let replayed = sqlx::query_scalar!("SELECT pg_last_xact_replay_timestamp()")
             .fetch_one(&self.pool)
@@ -55,9 +47,9 @@ impl Store {
     }
 
     /// The recovery from this loss that was through, if one was.
-    pub(super) async fn recovered_before(&self, lost_at: DateTime<Utc>) -> Result<Option<Before>, Error> {
+    pub(super) async fn recovered_before(&self, lost_at: DateTime<Utc>) -> Result<Option<Noted>, Error> {
         Ok(sqlx::query_as!(
-            Before,
+            Noted,
             r#"
             SELECT at, (details ->> 'restoredTo')::timestamptz AS "restored_to!", details AS "stopped: Json<Stopped>" FROM audit_log
             WHERE subject = 'database' AND action = 'recover.end' AND (details ->> 'lostAt')::timestamptz = $1
@@ -66,6 +58,21 @@ impl Store {
             lost_at,
         )
         .fetch_optional(&self.pool)
+        .await?)
+    }
+
+    /// The runs of the recovery under way, the first one first: more than one when it was interrupted, none when the last was through.
+    pub(super) async fn recovery_under_way(&self) -> Result<Vec<Noted>, Error> {
+        Ok(sqlx::query_as!(
+            Noted,
+            r#"
+            SELECT s.at, (s.details ->> 'restoredTo')::timestamptz AS "restored_to!", s.details AS "stopped: Json<Stopped>" FROM audit_log s
+            WHERE s.subject = 'database' AND s.action = 'recover.start'
+              AND NOT EXISTS (SELECT FROM audit_log e WHERE e.subject = 'database' AND e.action = 'recover.end' AND e.id > s.id)
+            ORDER BY s.id
+            "#,
+        )
+        .fetch_all(&self.pool)
         .await?)
     }
 

@@ -3,10 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::Gap;
+use super::{Details, Gap};
 use crate::{Act, Error, Store};
 
 /// What is added to every lease's epoch: more than there are changes of holder in the life of an installation.
@@ -71,12 +70,10 @@ impl Store {
             replays_cancelled: cancel_replays(&mut transaction, act).await?,
             outages_forgotten: forget_outages(&mut transaction, act).await?,
         };
-        let details = json!({
-            "restoredTo": gap.restored_to,
-            "lostAt": gap.lost_at,
-            "jobsPaused": stopped.jobs_paused,
-            "replaysCancelled": stopped.replays_cancelled,
-            "outagesForgotten": stopped.outages_forgotten,
+        let details = json!(Details {
+            gap,
+            stopped: &stopped,
+            possibly_sent: None,
         });
         record(
             &mut transaction,
@@ -91,20 +88,9 @@ impl Store {
     }
 
     /// What all runs of the recovery under way have stopped: one that goes on finds nothing left of what an interrupted one had.
-    pub(super) async fn stopped(&self) -> Result<Stopped, Error> {
-        let noted = sqlx::query_scalar!(
-            r#"
-            SELECT s.details AS "details: Json<Stopped>" FROM audit_log s
-            WHERE s.subject = 'database' AND s.action = 'recover.start'
-              AND NOT EXISTS (SELECT FROM audit_log e WHERE e.subject = 'database' AND e.action = 'recover.end' AND e.id > s.id)
-            ORDER BY s.id
-            "#,
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(noted
-            .into_iter()
-            .fold(Stopped::default(), |all, Json(one)| all.and(one)))
+    pub(super) async fn all_stopped(&self) -> Result<Stopped, Error> {
+        let runs = self.recovery_under_way().await?.into_iter();
+        Ok(runs.fold(Stopped::default(), |all, run| all.and(run.stopped.0)))
     }
 }
 

@@ -68,8 +68,7 @@ impl Consumer {
     }
 
     /// Stops, and closes the channel: what has not been settled by now goes back to the queue.
-    pub async fn close(mut self) {
-        self.stop().await;
+    pub async fn close(self) {
         self.subscription.close().await;
     }
 

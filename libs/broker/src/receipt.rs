@@ -95,11 +95,7 @@ impl Receipt {
             if receipt.ended.is_cancelled() {
                 continue;
             }
-            match receipt
-                .part
-                .take()
-                .map_or(Some(Wish::Ack), |part| part.used(Wish::Ack))
-            {
+            match receipt.say(Wish::Ack) {
                 Some(Wish::Ack) => {}
                 Some(wish) => {
                     others.push(receipt.settle(wish));
@@ -136,9 +132,17 @@ impl Receipt {
     }
 
     async fn wish(mut self, wish: Wish) -> Settlement {
-        match self.part.take().map_or(Some(wish), |part| part.used(wish)) {
+        match self.say(wish) {
             Some(wish) => self.settle(wish).await,
             None => Settlement::Sent,
+        }
+    }
+
+    /// What is to become of the message when this is said of its row; `None` while nothing was said of others.
+    fn say(&mut self, wish: Wish) -> Option<Wish> {
+        match self.part.take() {
+            Some(part) => part.used(wish),
+            None => Some(wish),
         }
     }
 

@@ -316,16 +316,11 @@ async fn notifications_of(
     let params = NotificationParams {
         reseller: filter.reseller.clone(),
         subscription: filter.subscription,
-        event_id: None,
         status: Some(status.to_owned()),
         event_type: filter.event_type.clone(),
-        value: None,
-        code: None,
-        error: None,
         since: filter.since,
         until: filter.until,
-        limit: None,
-        cursor: None,
+        ..NotificationParams::default()
     };
     let search = match notifications::read(&params) {
         Ok(search) => search,

@@ -21,9 +21,10 @@ const EXAMINED_MAX: u32 = 10_000;
 const EXAMINED_OF_ALL: u32 = 201;
 
 /// Whose notifications are searched.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NotificationsOf {
     /// Those of all resellers.
+    #[default]
     All,
     /// Those of all subscriptions of a reseller.
     Reseller(String),
@@ -31,8 +32,8 @@ pub enum NotificationsOf {
     Subscription(Uuid),
 }
 
-/// Which notifications. What is missing restricts nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Which notifications; all by default. What is missing restricts nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NotificationSearch {
     /// Whose.
     pub of: NotificationsOf,

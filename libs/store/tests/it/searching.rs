@@ -253,13 +253,7 @@ async fn how_many_pushes_are_before_one_that_waits_is_counted(pool: PgPool) {
 fn search(of: NotificationsOf) -> NotificationSearch {
     NotificationSearch {
         of,
-        status: None,
-        event_type: None,
-        value: None,
-        code: None,
-        error: None,
-        since: None,
-        until: None,
+        ..NotificationSearch::default()
     }
 }
 
@@ -298,7 +292,7 @@ async fn what_a_reseller_got_is_found_over_all_its_subscriptions(pool: PgPool) {
     for limit in [1, 4, 50] {
         assert_eq!(all_notifications(&store, &acme, limit).await, ids, "{limit}");
     }
-    let all = all_notifications(&store, &search(NotificationsOf::All), 5).await;
+    let all = all_notifications(&store, &NotificationSearch::default(), 5).await;
     assert_eq!(all.len(), 2 * ids.len());
     let of_mine: Vec<Uuid> = all.into_iter().filter(|id| ids.contains(id)).collect();
     assert_eq!(of_mine, ids);
@@ -337,7 +331,7 @@ async fn what_a_reseller_got_is_found_over_all_its_subscriptions(pool: PgPool) {
     let asked = |code: Option<u16>, error: Option<&'static str>| NotificationSearch {
         code,
         error,
-        ..search(NotificationsOf::All)
+        ..NotificationSearch::default()
     };
     let retry = NotificationRow::in_state(NotificationState::Retry, other).reseller("other");
     let retry = retry.make(&pool).await.id.uuid();

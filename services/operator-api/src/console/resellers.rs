@@ -246,16 +246,8 @@ fn of_late(reseller: Option<&str>, subscription: Option<Uuid>) -> NotificationPa
     NotificationParams {
         reseller: reseller.map(str::to_owned),
         subscription,
-        event_id: None,
-        status: None,
-        event_type: None,
-        value: None,
-        code: None,
-        error: None,
-        since: None,
-        until: None,
         limit: Some(RECENT),
-        cursor: None,
+        ..NotificationParams::default()
     }
 }
 

@@ -411,12 +411,11 @@ async fn of_notifications(
         status: one(status),
         event_type: params.event_type.clone(),
         value: params.value.clone(),
-        code: None,
-        error: None,
         since: moment("since", params.since.as_deref())?,
         until: moment("until", params.until.as_deref())?,
         limit,
         cursor,
+        ..NotificationParams::default()
     };
     Ok(
         notifications::list(State(Arc::clone(app)), viewer, Params(params))

@@ -6,7 +6,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationId, NotificationState, NotificationStatus};
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{ClaimTerms, Limits, NotificationSearch, NotificationsOf};
+use store::webhook::{ClaimTerms, Limits, NotificationSearch};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -122,14 +122,8 @@ async fn what_waits_is_told_its_day_by_the_quota_of_the_moment(pool: PgPool) {
     // Operators have several lines in one list.
     let other = with_line(&pool, 5, 6).await;
     let waiting = NotificationSearch {
-        of: NotificationsOf::All,
         status: Some(NotificationStatus::Scheduled),
-        event_type: None,
-        value: None,
-        code: None,
-        error: None,
-        since: None,
-        until: None,
+        ..NotificationSearch::default()
     };
     let found = store.search_notifications(&waiting, None, 200).await.unwrap();
     let told = |of: Uuid| {

@@ -3,9 +3,13 @@
 //! Each key is declared here once, with its name, type, unit and range; what it means to an operator is explained in
 //! `config/default.yaml`. It deliberately cannot be built from unchecked parts: [`crate::load`] is the only way.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE;
 use chrono_tz::Tz;
 use ipnet::IpNet;
 
@@ -31,8 +35,13 @@ const HOUR: u64 = 3_600_000;
 const WEEK_IN_SECONDS: u64 = 604_800;
 const YEAR_IN_HOURS: u64 = 8760;
 
-/// Seals the signing secrets of tests. It is public, so it protects nothing.
-const TEST_SEALING_KEY: &str = "cG9zdHJpZGVyLXRlc3QtcG9zdHJpZGVyLXRlc3QtMDA=";
+/// The key of tests, in base64url. Made for this process, since a key that stands in the sources could be copied into an installation, which it would
+/// not protect.
+static TEST_KEY: LazyLock<String> = LazyLock::new(|| {
+    let words = (0..4_u64).map(|word| RandomState::new().hash_one(word));
+    let bytes: Vec<u8> = words.flat_map(u64::to_be_bytes).collect();
+    URL_SAFE.encode(bytes)
+});
 
 sections! {
     /// The whole configuration. `Debug` shows no secret.
@@ -58,8 +67,9 @@ sections! {
 
 impl Config {
     /// The defaults with these two servers, with ports that the operating system chooses, and with a reseller lane that is on and
-    /// may talk to this machine. For tests, which may change any field afterwards.
+    /// may talk to this machine, with keys that are random and the same for all of a process. For tests, which may change any field afterwards.
     pub fn for_tests(database_url: &str, amqp_url: &str) -> Result<Self, Errors> {
+        let sealing_key = TEST_KEY.replace('-', "+").replace('_', "/");
         crate::load(
             &Sources::default()
                 .with_variable("DATABASE_URL", database_url)
@@ -71,8 +81,8 @@ impl Config {
                 .with_variable("POSTRIDER__WEBPUSH__CONNECTION__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__WEBPUSH__ENDPOINT__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN", "127.0.0.1:0")
-                .with_variable("POSTRIDER__WEBPUSH__KEYS", TEST_SEALING_KEY)
-                .with_variable("POSTRIDER__RESELLER__SECRETS__KEY", TEST_SEALING_KEY)
+                .with_variable("POSTRIDER__WEBPUSH__KEYS", TEST_KEY.as_str())
+                .with_variable("POSTRIDER__RESELLER__SECRETS__KEY", sealing_key)
                 .with_variable(
                     "POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS",
                     "127.0.0.0/8,::1/128",

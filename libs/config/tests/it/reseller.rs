@@ -71,6 +71,22 @@ fn test_configuration_may_deliver_to_this_machine() {
 }
 
 #[test]
+fn the_keys_of_tests_are_known_to_their_process_alone() {
+    let config = Config::for_tests(DATABASE_URL, AMQP_URL).unwrap();
+    let again = Config::for_tests(DATABASE_URL, AMQP_URL).unwrap();
+
+    let key = config.reseller.secrets.key.as_ref().unwrap().expose();
+    assert_eq!(again.reseller.secrets.key.unwrap().expose(), key);
+    let sources = concat!(
+        include_str!("../../src/model.rs"),
+        include_str!("../../src/form.rs")
+    );
+    assert!(!sources.contains(key));
+    let bytes = config.reseller.secrets.key_bytes().unwrap();
+    assert!(bytes.chunks(8).all(|part| part != [0; 8]), "{bytes:?}");
+}
+
+#[test]
 fn networks_come_as_a_list_or_with_commas() {
     let expected = ["192.0.2.0/24", "2001:db8::/32", "203.0.113.7/32"];
     for yaml in [

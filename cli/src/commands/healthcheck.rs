@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 
-use crate::web;
+use crate::{output, web};
 
 /// A container that takes longer than this to say that it is alive is not well.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -24,7 +24,8 @@ pub(crate) async fn run(args: &HealthcheckArgs) -> anyhow::Result<()> {
     let status = response.status();
     if !status.is_success() {
         let body = response.text().await.unwrap_or_default();
-        bail!("{} answered {status}: {}", args.url, body.trim());
+        let said = output::harmless(body.trim());
+        bail!("{} answered {status}: {said}", args.url);
     }
     Ok(())
 }

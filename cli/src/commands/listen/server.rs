@@ -219,6 +219,7 @@ async fn take(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     if method != Method::POST {
+        let uri = output::harmless(&uri.to_string());
         output::note(format_args!(
             "{method} {uri}: answered 405, since notifications are POSTs"
         ));
@@ -227,6 +228,7 @@ async fn take(
     let body = match body {
         Ok(body) => body,
         Err(rejection) => {
+            let uri = output::harmless(&uri.to_string());
             output::note(format_args!(
                 "POST {uri}: the body could not be read: {rejection}"
             ));

@@ -1,5 +1,8 @@
 //! `listen` and `trigger`, with each other.
 
+use std::io::Write as _;
+use std::net::TcpStream;
+
 use super::{SECRET, json_line, listen, url};
 use crate::postrider::{Finished, postrider};
 use serde_json::Value;
@@ -156,6 +159,19 @@ fn a_challenge_is_answered_and_an_answer_without_it_is_told() {
     let unmet = trigger(&format!("postrider.verification --to {to}"));
     assert_eq!(unmet.code, Some(1), "{unmet:?}");
     assert!(unmet.stderr.contains("does not hold the challenge"), "{unmet:?}");
+}
+
+#[test]
+fn what_a_stranger_asks_for_steers_no_terminal() {
+    let (process, introduction) = listen(&format!("--secret {SECRET}"));
+    let address = url(&introduction)
+        .strip_prefix("http://")
+        .expect("an address")
+        .trim_end_matches('/');
+    let mut stranger = TcpStream::connect(address).expect("it listens");
+    let request = "GET /a\u{9b}2J\u{202e}b HTTP/1.1\r\nhost: x\r\n\r\n";
+    stranger.write_all(request.as_bytes()).expect("a request");
+    process.until_said("GET /a\u{fffd}2J\u{fffd}b: answered 405");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::key::Role;
+use domain::lane::Lane;
 use domain::scope::Scope;
 use http::{HeaderValue, header};
 use http_api::paging::List;
@@ -136,11 +137,17 @@ fn key_form(frame: &Frame) -> ActForm {
         let name = role.as_str();
         (name.to_owned(), name.to_owned())
     });
+    let both = (String::new(), "both".to_owned());
+    let lanes = Lane::ALL.iter().map(|lane| {
+        let name = lane.as_str();
+        (name.to_owned(), name.to_owned())
+    });
     let form = ActForm {
         id: "key".to_owned(),
         title: "Make a key".to_owned(),
         said: vec![
-            "The key is shown once, on the page that follows. Limits of an ingest key (lane, prototypes, resellers, event types, pace) are set by the API and the command line.".to_owned(),
+            "The key is shown once, on the page that follows.".to_owned(),
+            "A key of the role ingest alone can be limited to a lane, prototypes, resellers, event types and a pace; what is empty limits nothing.".to_owned(),
         ],
         button: "Make a key",
         fields: vec![
@@ -169,6 +176,37 @@ fn key_form(frame: &Frame) -> ActForm {
                 hint: "After so many days it ends by itself; without a number it does not.".to_owned(),
                 ..Asked::default()
             },
+            Asked {
+                name: "lane",
+                label: "Lane",
+                choices: std::iter::once(both).chain(lanes).collect(),
+                ..Asked::default()
+            },
+            Asked {
+                name: "prototypes",
+                label: "Prototypes",
+                hint: "Pushes of these message prototypes, with commas between them.".to_owned(),
+                ..Asked::default()
+            },
+            Asked {
+                name: "resellers",
+                label: "Resellers",
+                hint: "Events of these resellers, with commas between them.".to_owned(),
+                ..Asked::default()
+            },
+            Asked {
+                name: "eventTypes",
+                label: "Event types",
+                hint: "Events of these types, such as domain.created or domain.*, with commas between them."
+                    .to_owned(),
+                ..Asked::default()
+            },
+            Asked {
+                name: "perSecond",
+                label: "Pace",
+                hint: "So many pushes and events together a second, at each replica of ingest-api.".to_owned(),
+                ..Asked::default()
+            },
         ],
         ..ActForm::new(frame, "/console/access/keys".to_owned(), HERE.to_owned())
     };
@@ -186,26 +224,33 @@ async fn make(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let field = |name| fields.get(name).map(str::to_owned);
-    let expires_at = match after_days(&app, &fields) {
-        Ok(at) => at,
-        Err(problem) => return key_form(&frame).again(frame, &fields, problem),
+    let asked = || {
+        Ok(NewKeyPayload {
+            name: field("called"),
+            roles: fields.all("roles"),
+            reseller_id: field("resellerId"),
+            expires_at: after_days(&app, &fields)?,
+            scope: scope(&fields)?,
+            per_second: fields.parse("perSecond", "a number")?,
+            note: field("note"),
+        })
     };
-    let payload = NewKeyPayload {
-        name: field("called"),
-        roles: fields.all("roles"),
-        reseller_id: field("resellerId"),
-        expires_at,
-        scope: Scope::default(),
-        per_second: None,
-        note: field("note"),
+    let payload = match asked() {
+        Ok(payload) => payload,
+        Err(problem) => return key_form(&frame).again(frame, &fields, problem),
     };
     match keys::create(State(app), admin, Payload(payload)).await {
         Ok((_, _, Json(made))) => Ok(shown_once(frame, made)),
         Err(problem) => {
-            // The form's field of a name is for what has to be typed.
             let wrong = problem.errors().iter().cloned().map(|mut wrong| {
-                if wrong.field == "name" {
-                    wrong.field = "called".into();
+                let called = match &*wrong.field {
+                    // The form's field of a name is for what has to be typed.
+                    "name" => Some("called"),
+                    "scope" => Some("lane"),
+                    field => field.strip_prefix("scope."),
+                };
+                if let Some(called) = called.map(str::to_owned) {
+                    wrong.field = called.into();
                 }
                 wrong
             });
@@ -216,6 +261,21 @@ async fn make(
             key_form(&frame).again(frame, &fields, problem)
         }
     }
+}
+
+/// What a key is limited to.
+fn scope(fields: &Fields) -> Result<Scope, Problem> {
+    let list = |name| {
+        let entries = fields.get(name).unwrap_or_default().split(',').map(str::trim);
+        let entries = entries.filter(|entry| !entry.is_empty());
+        entries.map(str::to_owned).collect()
+    };
+    Ok(Scope {
+        lane: fields.parse("lane", "push or reseller")?,
+        prototypes: list("prototypes"),
+        resellers: list("resellers"),
+        event_types: list("eventTypes"),
+    })
 }
 
 /// The page with a key that was made.

@@ -67,6 +67,44 @@ async fn a_key_is_made_shown_once_and_revoked_by_administrators(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn a_key_that_hands_in_is_made_with_its_limits(rig: &Rig) {
+    let admin = Browser::of(rig, Role::Admin).await;
+    let limits = [
+        ("called", "campaigns"),
+        ("lane", "push"),
+        ("prototypes", "Hello, Good Bye,"),
+        ("perSecond", "50"),
+    ];
+    let with = |others: &[(&'static str, &'static str)]| [&limits[..], others].concat();
+    for (others, said) in [
+        (vec![("roles", "viewer")], "Lane: goes with the role ingest alone"),
+        (
+            vec![("roles", "ingest"), ("eventTypes", "domain.*")],
+            "Event types: goes with the lane reseller only",
+        ),
+    ] {
+        let fields = with(&others);
+        let page = admin.refused("/console/access/keys", &fields, 422).await;
+        holds(&page, &[said, "value=\"Hello, Good Bye,\""]);
+    }
+    let made = admin
+        .post("/console/access/keys", &with(&[("roles", "ingest")]))
+        .await;
+    assert_eq!(made.status, 200, "{made:?}");
+    let listed = rig.see("/keys?role=ingest").await;
+    let campaigns = |key: &&serde_json::Value| key["name"] == "campaigns";
+    let key = listed["items"].as_array().unwrap().iter().find(campaigns);
+    let key = key.unwrap();
+    assert_eq!(
+        (&key["scope"], &key["perSecond"]),
+        (
+            &json!({"lane": "push", "prototypes": ["Hello", "Good Bye"]}),
+            &json!(50)
+        )
+    );
+}
+
+#[testkit::test]
 async fn a_visit_is_ended_by_administrators(rig: &Rig) {
     let admin = Browser::of(rig, Role::Admin).await;
     let viewer = Browser::of(rig, Role::Viewer).await;

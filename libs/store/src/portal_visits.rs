@@ -390,13 +390,16 @@ impl Store {
         let rows = sqlx::query_as!(
             Row,
             r#"
+            -- Materialized, or they would be looked for in the order of their identifiers, among all that ended in the last days.
+            WITH going_on AS MATERIALIZED (
+                SELECT * FROM portal_visits
+                WHERE ($1::text IS NULL OR reseller_id = $1) AND ($2::text IS NULL OR person_id = $2)
+                  AND ended_at IS NULL AND ends_at > $3 AND ($4::uuid IS NULL OR id < $4))
             SELECT v.id, v.reseller_id, v.person_id, v.person_name, v.capabilities, v.api_key_id, v.began_at, v.last_seen_at, v.ends_at, v.landing,
                 v.parent_origin, v.return_url, v.theme, v.locale, v.time_zone, v.authenticated_at, v.made_by_operator
-            FROM portal_visits v
-            WHERE ($1::text IS NULL OR v.reseller_id = $1) AND ($2::text IS NULL OR v.person_id = $2)
-              AND v.ended_at IS NULL AND v.ends_at > $3 AND ($4::uuid IS NULL OR v.id < $4)
-              AND (v.api_key_id IS NULL OR EXISTS (SELECT FROM api_keys k WHERE k.id = v.api_key_id AND k.revoked_at IS NULL
-                                                    AND (k.expires_at IS NULL OR k.expires_at > $3)))
+            FROM going_on v
+            WHERE v.api_key_id IS NULL OR EXISTS (SELECT FROM api_keys k WHERE k.id = v.api_key_id AND k.revoked_at IS NULL
+                                                  AND (k.expires_at IS NULL OR k.expires_at > $3))
             ORDER BY v.id DESC LIMIT $5
             "#,
             reseller,

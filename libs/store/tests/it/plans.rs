@@ -25,8 +25,8 @@ const GROWING: [&str; 8] = [
 /// What a statement says that reads all that waits: the partial indexes of that from end to end, and nothing else.
 const READS_ALL_THAT_WAITS: &str = "-- Reads all that waits, while no service runs.";
 
-/// Every statement that the store was compiled with, and how many parameters it takes.
-fn statements() -> Vec<(String, usize)> {
+/// Every statement that the store was compiled with about what these words are part of, and how many parameters it takes.
+fn statements(words: &[&str]) -> Vec<(String, usize)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.sqlx");
     let read = |path: &Path| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
     let descriptions = std::fs::read_dir(folder)
@@ -39,7 +39,7 @@ fn statements() -> Vec<(String, usize)> {
                 .map_or(0, Vec::len);
             (description["query"].as_str().unwrap().to_owned(), parameters)
         })
-        .filter(|(query, _)| GROWING.iter().any(|table| query.contains(table)))
+        .filter(|(query, _)| words.iter().any(|word| query.contains(word)))
         .collect()
 }
 
@@ -172,7 +172,8 @@ async fn fill_reseller_lane(pool: &PgPool) {
     }
 }
 
-async fn assert_plans(pool: &PgPool, when: &str) {
+/// A connection of the store's own.
+async fn connect(pool: &PgPool) -> PgConnection {
     let settings = Settings {
         url: pool.connect_options().to_url_lossy().to_string(),
         max_connections: 1,
@@ -181,10 +182,14 @@ async fn assert_plans(pool: &PgPool, when: &str) {
         application_name: "plans".to_owned(),
         line_terms: store::webhook::LineTerms::default(),
     };
-    let mut connection = PgConnection::connect_with(&settings.connect_options().unwrap()[0])
+    PgConnection::connect_with(&settings.connect_options().unwrap()[0])
         .await
-        .unwrap();
-    let statements = statements();
+        .unwrap()
+}
+
+async fn assert_plans(pool: &PgPool, when: &str) {
+    let mut connection = connect(pool).await;
+    let statements = statements(&GROWING);
     assert!(
         statements.len() >= 15,
         "only {} statements were found",
@@ -220,4 +225,23 @@ async fn no_statement_reads_a_growing_table_from_end_to_end(pool: PgPool) {
             .unwrap();
     }
     assert_plans(&pool, "with full tables").await;
+}
+
+#[testkit::database_test]
+async fn visits_that_go_on_are_not_looked_for_among_those_that_ended(pool: PgPool) {
+    let visits = "INSERT INTO portal_visits (id, digest, reseller_id, person_id, person_name, capabilities, made_by_operator,
+                                             began_at, last_seen_at, ends_at, landing)
+                  SELECT gen_random_uuid(), sha256(n::text::bytea), 'acme', 'anna', 'Anna', '{}', 'ada', at, at, at + interval '1 hour', '/app'
+                  FROM (SELECT n, now() - n * interval '1 minute' AS at FROM generate_series(1, 10000) AS n) AS row;
+                  ANALYZE portal_visits";
+    sqlx::raw_sql(visits).execute(&pool).await.unwrap();
+    let mut connection = connect(&pool).await;
+    let listing = statements(&["WITH going_on AS MATERIALIZED"]);
+    let [(query, parameters)] = listing.as_slice() else {
+        panic!("{listing:?}")
+    };
+    let plan = plan(&mut connection, query, *parameters).await.to_string();
+    connection.close().await.unwrap();
+    assert!(plan.contains("portal_visits_end"), "{plan}");
+    assert!(!plan.contains("portal_visits_pkey"), "{plan}");
 }

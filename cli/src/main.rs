@@ -16,6 +16,7 @@ mod help;
 mod ingest;
 mod operator;
 mod output;
+mod part;
 mod portal;
 mod pretty;
 mod problem;

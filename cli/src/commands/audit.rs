@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::age::Age;
 use crate::operator::Common;
 use crate::output::{self, Column};
+use crate::part::Part;
 use crate::shown::{self, ShownColumn};
 
 #[derive(Debug, Args)]
@@ -47,12 +48,8 @@ pub(crate) struct AuditArgs {
     /// Longer ago than this, such as 2h.
     #[arg(long, value_name = "AGE")]
     older_than: Option<Age>,
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Where the previous part ended.
-    #[arg(long)]
-    cursor: Option<String>,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     common: Common,
 }
@@ -75,6 +72,7 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         at.or_else(|| age.map(|age| age.before(now)))
             .map(|at| at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     };
+    let [limit, cursor] = args.part.query();
     let query = [
         ("actor", args.actor.clone()),
         ("action", args.action.clone()),
@@ -83,8 +81,8 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         ("reseller", args.reseller.clone()),
         ("since", time(args.since, args.newer_than)),
         ("until", time(args.until, args.older_than)),
-        ("cursor", args.cursor.clone()),
-        ("limit", Some(args.limit.to_string())),
+        cursor,
+        limit,
     ];
     let document: Value = args.common.operator.connect()?.get("/audit", &query).await?;
     let hint = args.action.as_deref().map(actions::hint).unwrap_or_default();

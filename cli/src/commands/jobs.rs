@@ -18,6 +18,7 @@ use crate::api::Api;
 use crate::commands::outcome::{self, Outcome, Patience, Within};
 use crate::operator::Common;
 use crate::output::{self, Column, Form, Table};
+use crate::part::Part;
 use crate::progress::Progress;
 use crate::shown::{self, ShownColumn};
 
@@ -58,12 +59,8 @@ pub(crate) struct ListArgs {
     /// Of this status; of any when not given.
     #[arg(long, value_parser = ["RUNNING", "PAUSED", "COMPLETED", "CANCELLED"], ignore_case = true)]
     status: Option<String>,
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Where the previous part ended.
-    #[arg(long)]
-    cursor: Option<String>,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     common: Common,
 }
@@ -189,10 +186,11 @@ fn path(id: Uuid) -> String {
 
 async fn list(args: &ListArgs) -> anyhow::Result<()> {
     let api = args.common.operator.connect()?;
+    let [limit, cursor] = args.part.query();
     let query = [
-        ("limit", Some(args.limit.to_string())),
+        limit,
         ("status", args.status.as_ref().map(|status| status.to_uppercase())),
-        ("cursor", args.cursor.clone()),
+        cursor,
     ];
     let mut document: Value = api.get("/dead-letters/jobs", &query).await?;
     if args.common.form() != Form::Json {

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::age::Age;
 use crate::operator::Common;
 use crate::output::{Column, JsonArgs};
+use crate::part::Part;
 use crate::shown::{self, ShownColumn};
 
 #[derive(Debug, Subcommand)]
@@ -39,12 +40,8 @@ pub(crate) struct ListArgs {
     /// About this subscription.
     #[arg(long, value_name = "ID")]
     subscription: Option<Uuid>,
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Where the previous part ended.
-    #[arg(long)]
-    cursor: Option<String>,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     common: Common,
 }
@@ -82,11 +79,12 @@ pub(crate) async fn run(command: MailsCommand) -> anyhow::Result<()> {
 }
 
 async fn list(args: &ListArgs) -> anyhow::Result<()> {
+    let [limit, cursor] = args.part.query();
     let query = [
         ("status", Some(args.status.to_uppercase())),
         ("subscription", args.subscription.map(|id| id.to_string())),
-        ("limit", Some(args.limit.to_string())),
-        ("cursor", args.cursor.clone()),
+        limit,
+        cursor,
     ];
     let query: Vec<_> = query.into_iter().filter(|(_, value)| value.is_some()).collect();
     let document: Value = args.common.operator.connect()?.get("/mails", &query).await?;

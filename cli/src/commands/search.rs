@@ -14,6 +14,7 @@ use crate::age::Age;
 use crate::api::Api;
 use crate::operator::{Common, OperatorArgs};
 use crate::output::{self, Column, Form};
+use crate::part::Part;
 use crate::shown::{self, Shown, ShownColumn};
 
 /// The statuses of pushes and notifications.
@@ -32,22 +33,18 @@ const STATUSES: [&str; 7] = [
 pub(crate) struct Stretch {
     /// Accepted at this time or later, such as 2026-11-21T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
-    pub(crate) since: Option<DateTime<Utc>>,
+    since: Option<DateTime<Utc>>,
     /// Accepted before this time.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "older_than")]
-    pub(crate) until: Option<DateTime<Utc>>,
+    until: Option<DateTime<Utc>>,
     /// Accepted less than this long ago, such as 3h.
     #[arg(long, value_name = "AGE")]
-    pub(crate) newer_than: Option<Age>,
+    newer_than: Option<Age>,
     /// Accepted longer ago than this, such as 10m.
     #[arg(long, value_name = "AGE")]
-    pub(crate) older_than: Option<Age>,
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    pub(crate) limit: u32,
-    /// Where the previous part ended.
-    #[arg(long)]
-    pub(crate) cursor: Option<String>,
+    older_than: Option<Age>,
+    #[command(flatten)]
+    pub(crate) part: Part,
 }
 
 /// Which pushes.
@@ -221,12 +218,8 @@ pub(crate) struct ResellersArgs {
     /// Lists them, as without it.
     #[arg(hide = true, value_parser = ["list", "ls"])]
     list: Option<String>,
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Where the previous part ended.
-    #[arg(long)]
-    cursor: Option<String>,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     common: Common,
 }
@@ -242,19 +235,19 @@ pub(crate) fn query<const N: usize>(given: [(&str, Option<String>); N]) -> Query
 }
 
 impl Stretch {
-    fn add_to(&self, query: &mut Query) {
+    /// Adds it to what is asked.
+    pub(crate) fn add_to(&self, query: &mut Query) {
         let now = SystemClock.now();
         let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
             let at = at.or_else(|| age.map(|age| age.before(now)))?;
             Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
         };
-        let stretch = [
+        let times = [
             ("since", time(self.since, self.newer_than)),
             ("until", time(self.until, self.older_than)),
-            ("limit", Some(self.limit.to_string())),
-            ("cursor", self.cursor.clone()),
         ];
-        query.extend(self::query(stretch));
+        query.extend(self::query(times));
+        query.extend(self::query(self.part.query()));
     }
 }
 
@@ -511,10 +504,7 @@ pub(crate) async fn subscription(operator: &OperatorArgs, form: Form, id: Uuid) 
 
 /// Lists the resellers that have subscriptions.
 pub(crate) async fn resellers(args: &ResellersArgs) -> anyhow::Result<()> {
-    let query = query([
-        ("limit", Some(args.limit.to_string())),
-        ("cursor", args.cursor.clone()),
-    ]);
+    let query = query(args.part.query());
     let document: Value = args.common.operator.connect()?.get("/resellers", &query).await?;
     print(&document, args.common.form(), RESELLERS, "reseller")
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::operator::{Common, OperatorArgs};
 use crate::output::{self, Column};
+use crate::part::Part;
 use crate::shown::{self, ShownColumn};
 
 #[derive(Debug, Subcommand)]
@@ -39,12 +40,8 @@ pub(crate) struct RevokeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Where the previous part ended.
-    #[arg(long)]
-    cursor: Option<String>,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     common: Common,
 }
@@ -79,12 +76,12 @@ pub(crate) async fn run(command: VisitsCommand) -> anyhow::Result<()> {
 }
 
 async fn list(args: &ListArgs) -> anyhow::Result<()> {
-    let query = [
-        ("limit", Some(args.limit.to_string())),
-        ("cursor", args.cursor.clone()),
-    ];
-    let query: Vec<_> = query.into_iter().filter(|(_, value)| value.is_some()).collect();
-    let document: Value = args.common.operator.connect()?.get("/visits", &query).await?;
+    let document: Value = args
+        .common
+        .operator
+        .connect()?
+        .get("/visits", &args.part.query())
+        .await?;
     shown::print(&document, args.common.form(), VISITS, "there is no visit")
 }
 

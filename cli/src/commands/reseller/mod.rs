@@ -54,26 +54,6 @@ impl Common<JsonArgs> {
     }
 }
 
-/// Which part of a list.
-#[derive(Debug, Args)]
-pub(crate) struct Part {
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Where the previous part ended.
-    #[arg(long)]
-    cursor: Option<String>,
-}
-
-impl Part {
-    fn query(&self) -> [(&'static str, Option<String>); 2] {
-        [
-            ("limit", Some(self.limit.to_string())),
-            ("cursor", self.cursor.clone()),
-        ]
-    }
-}
-
 /// An identifier of the portal, as an argument.
 pub(crate) fn identifier(text: &str) -> Result<Uuid, &'static str> {
     text.parse().map_err(|_| {

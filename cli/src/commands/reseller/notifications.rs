@@ -4,16 +4,13 @@ use std::array;
 use std::time::Duration;
 
 use anyhow::bail;
-use chrono::{DateTime, SecondsFormat, Utc};
 use clap::{Args, Subcommand};
-use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
 use super::{Common, OPERATORS, identifier, look, paused_by};
-use crate::age::Age;
 use crate::commands::outcome::{NotCome, Within};
 use crate::commands::search::{self, LastAnswer, NotificationQuery, Stretch};
 use crate::operator::OperatorArgs;
@@ -233,25 +230,16 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
 
 /// Lists what the portal has of the reseller whose key is given.
 async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
-    let stretch = &args.stretch;
-    let now = SystemClock.now();
-    let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
-        let at = at.or_else(|| age.map(|age| age.before(now)))?;
-        Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
-    };
     let (of_an_event, by_value) = (args.event_id.is_some(), args.value.is_some());
     let query = [
         ("eventId", args.event_id),
         ("value", args.value),
         ("status", args.status),
         ("eventType", args.event_types),
-        ("since", time(stretch.since, stretch.newer_than)),
-        ("until", time(stretch.until, stretch.older_than)),
-        ("limit", Some(stretch.limit.to_string())),
-        ("cursor", stretch.cursor.clone()),
     ];
     let portal = Portal::connect(&args.common.portal)?;
     let mut query = search::query(query);
+    args.stretch.add_to(&mut query);
     query.extend(args.answer.query());
     // The list of one subscription knows neither values nor answers.
     let is_searched = by_value || args.answer.is_asked();

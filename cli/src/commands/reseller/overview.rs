@@ -1,13 +1,11 @@
 //! `postrider overview`, `postrider activity` and `postrider limits`: how it stands with everything, who did what, and what the
 //! installation allows.
 
-use chrono::{SecondsFormat, Utc};
 use clap::Args;
-use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
 use super::Common;
-use crate::commands::search::Stretch;
+use crate::commands::search::{self, Stretch};
 use crate::output::{self, Column, Form};
 use crate::portal::Portal;
 use crate::shown::{self, Shown, ShownColumn, cell};
@@ -153,21 +151,8 @@ pub(crate) async fn activity(args: ActivityArgs) -> anyhow::Result<()> {
     if args.mails {
         return mails(&args).await;
     }
-    let (stretch, now) = (&args.stretch, SystemClock.now());
-    let written = |at: chrono::DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
-    let since = stretch
-        .since
-        .or_else(|| stretch.newer_than.map(|age| age.before(now)));
-    let until = stretch
-        .until
-        .or_else(|| stretch.older_than.map(|age| age.before(now)));
-    let query = [
-        ("action", args.action),
-        ("since", since.map(written)),
-        ("until", until.map(written)),
-        ("limit", Some(stretch.limit.to_string())),
-        ("cursor", stretch.cursor.clone()),
-    ];
+    let mut query = search::query([("action", args.action)]);
+    args.stretch.add_to(&mut query);
     let document: Value = Portal::connect(&args.common.portal)?
         .get("/activity", &query)
         .await?;
@@ -175,12 +160,8 @@ pub(crate) async fn activity(args: ActivityArgs) -> anyhow::Result<()> {
 }
 
 async fn mails(args: &ActivityArgs) -> anyhow::Result<()> {
-    let query = [
-        ("limit", Some(args.stretch.limit.to_string())),
-        ("cursor", args.stretch.cursor.clone()),
-    ];
     let document: Value = Portal::connect(&args.common.portal)?
-        .get("/mails", &query)
+        .get("/mails", &args.stretch.part.query())
         .await?;
     shown::print(&document, args.common.form(), MAILS, "there is no mail")
 }

@@ -9,9 +9,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Common, OPERATORS, Part};
+use super::{Common, OPERATORS};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, JsonArgs};
+use crate::part::Part;
 use crate::portal::Portal;
 use crate::shown::{self, ShownColumn, cell};
 use crate::web::path;

@@ -12,10 +12,11 @@ use domain::counted::of as counted;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Common, Part, identifier, look, obstacle};
+use super::{Common, identifier, look, obstacle};
 use crate::age::Age;
 use crate::commands::outcome::{self, NOT_ALL, NotCome, Outcome, Patience, Within};
 use crate::output::{self, Column};
+use crate::part::Part;
 use crate::portal::{PAGE_MAX, Portal};
 use crate::progress::Progress;
 use crate::shown::{self, Shown, ShownColumn, cell};

@@ -6,9 +6,10 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::commands::outcome::Within;
-use crate::commands::reseller::{Common, OPERATORS, Part, identifier};
+use crate::commands::reseller::{Common, OPERATORS, identifier};
 use crate::operator::OperatorArgs;
 use crate::output::{FormArgs, JsonArgs};
+use crate::part::Part;
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:

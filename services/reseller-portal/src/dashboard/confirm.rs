@@ -75,6 +75,15 @@ impl Confirm {
     }
 }
 
+/// The status of a page with a form in which this is wrong.
+pub(super) fn status(errors: &[FieldProblem]) -> StatusCode {
+    if errors.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    }
+}
+
 /// What is wrong with a field.
 pub(super) fn wrong<'e>(errors: &'e [FieldProblem], field: &str) -> Option<&'e str> {
     let mut errors = errors.iter();

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
 use http_api::{Draft, Problem, Wrong};
 use pages::{Fields, Page};
 
@@ -62,11 +61,7 @@ impl New {
 }
 
 async fn new(app: &Arc<App>, frame: Frame, form: SubscriptionForm, check: Option<CheckDocument>) -> Response {
-    let status = if form.errors.is_empty() {
-        StatusCode::OK
-    } else {
-        StatusCode::UNPROCESSABLE_ENTITY
-    };
+    let status = confirm::status(&form.errors);
     let addresses = sending_ips::list(State(Arc::clone(app))).await.0.ips;
     let page = New {
         frame,

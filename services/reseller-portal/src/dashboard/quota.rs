@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::capability::Capability;
 use domain::subscription::QuotaRequestStatus;
-use http::StatusCode;
 use http_api::paging::List;
 use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, Wrong};
 use pages::{Fields, Markup, Page, done};
@@ -128,11 +127,7 @@ async fn show(
     let requests = requests(app, reseller, id, (params.limit, params.cursor)).await?;
     let mut open = newest.items.into_iter();
     let open = open.rfind(|request| request.status == QuotaRequestStatus::Requested);
-    let status = if form.errors.is_empty() {
-        StatusCode::OK
-    } else {
-        StatusCode::UNPROCESSABLE_ENTITY
-    };
+    let status = confirm::status(&form.errors);
     let page = QuotaPage {
         bars: bars(&days),
         days,

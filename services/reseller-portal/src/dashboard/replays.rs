@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use chrono::MappedLocalTime;
 use domain::capability::Capability;
 use domain::subscription::ReplayStatus;
-use http::StatusCode;
 use http_api::paging::List;
 use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, Wrong};
 use pages::{Fields, Markup, Page, done};
@@ -136,11 +135,7 @@ async fn form(
     id: Uuid,
     typed: Typed,
 ) -> Result<Response, Problem> {
-    let status = if typed.errors.is_empty() {
-        StatusCode::OK
-    } else {
-        StatusCode::UNPROCESSABLE_ENTITY
-    };
+    let status = confirm::status(&typed.errors);
     let newest = PartParams {
         limit: Some(1),
         cursor: None,

@@ -7,7 +7,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::TimeDelta;
-use http::StatusCode;
 use http_api::{Draft, FieldProblem, Id, Problem, Wrong};
 use pages::{Fields, Page, done};
 use uuid::Uuid;
@@ -77,11 +76,7 @@ async fn form(
     id: Uuid,
     typed: Typed,
 ) -> Result<Response, Problem> {
-    let status = if typed.errors.is_empty() {
-        StatusCode::OK
-    } else {
-        StatusCode::UNPROCESSABLE_ENTITY
-    };
+    let status = confirm::status(&typed.errors);
     let page = ResendAll {
         subscription: super::subscription(app, reseller, id).await?,
         per_second_max: app.config.reseller.replay.per_second,

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, header};
 use http_api::{FieldProblem, Id, Ids, Params, Payload, Problem};
 use pages::{Fields, Page, done};
 use uuid::Uuid;
@@ -178,11 +178,7 @@ async fn rotation(
     frame: Frame,
     (id, overlap_hours, errors): (Uuid, Option<String>, Vec<FieldProblem>),
 ) -> Result<Response, Problem> {
-    let status = if errors.is_empty() {
-        StatusCode::OK
-    } else {
-        StatusCode::UNPROCESSABLE_ENTITY
-    };
+    let status = confirm::status(&errors);
     let page = Rotate {
         subscription: super::subscription(app, reseller, id).await?,
         overlap_hours: overlap_hours.unwrap_or_else(|| overlap(app).num_hours().to_string()),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
 use http_api::{Draft, FieldProblem, Id, Problem, Wrong};
 use pages::{Fields, Page};
 
@@ -59,11 +58,7 @@ async fn show(
     frame: Frame,
     (typed, found): (Typed, Option<CheckDocument>),
 ) -> Result<Response, Problem> {
-    let status = if typed.errors.is_empty() {
-        StatusCode::OK
-    } else {
-        StatusCode::UNPROCESSABLE_ENTITY
-    };
+    let status = confirm::status(&typed.errors);
     let page = Signature {
         frame,
         subscriptions: super::subscriptions_of(app, reseller).await?,

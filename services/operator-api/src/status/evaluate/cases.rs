@@ -1,6 +1,6 @@
 //! What each state of the system amounts to, as a table: the change of a healthy system, and the finding that it makes.
 
-use std::time::Duration;
+mod swrve;
 
 use broker::{ConnectionState, Queue};
 use chrono::TimeDelta;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::Severity;
 use super::scene::{
-    MINUTE, depth, ending_key, has_done, hears, hold, job, now, one, pause, process, sends, tables, trouble,
+    MINUTE, depth, ending_key, has_done, hold, job, now, one, pause, process, sends, tables, trouble,
     used_up, webpush_month,
 };
 use crate::status::facts::{Database, Facts};
@@ -22,7 +22,12 @@ use crate::status::facts::{Database, Facts};
 /// A case: its finding, what is changed about a running system, and what the sentence says.
 pub(super) type Case = (&'static str, Severity, fn(&mut Facts), &'static str);
 
-pub(super) const CASES: &[Case] = &[
+/// All cases.
+pub(super) fn cases() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().chain(swrve::CASES)
+}
+
+const CASES: &[Case] = &[
     (
         "database-away",
         Severity::Critical,
@@ -300,115 +305,6 @@ pub(super) const CASES: &[Case] = &[
         "1 notification with",
     ),
     (
-        "swrve-fails",
-        Severity::Warning,
-        |f| {
-            hears(f, Some(Duration::from_secs(40)));
-            tables(f).push.depths.retry = 300;
-        },
-        "Swrve has accepted nothing since 2026-11-21 11:59:20 UTC (40 s ago), its last answers to pushes that wait are: 503 Service Unavailable (41), no \
-         answer within 6000 ms (3); 300 pushes wait.",
-    ),
-    (
-        "swrve-fails",
-        Severity::Warning,
-        |f| {
-            hears(f, Some(6 * MINUTE));
-            tables(f).push.depths.sending = 1;
-        },
-        "1 push waits.",
-    ),
-    (
-        "swrve-fails",
-        Severity::Notice,
-        |f| {
-            hears(f, Some(MINUTE));
-            tables(f).push.depths.retry = 1;
-        },
-        "1 push waits.",
-    ),
-    (
-        "swrve-fails",
-        Severity::Notice,
-        |f| hears(f, Some(60 * MINUTE)),
-        "no push waits.",
-    ),
-    // Few wait, and most attempts fail all the same: that pages.
-    (
-        "swrve-fails",
-        Severity::Warning,
-        |f| {
-            let done = Counters {
-                push_attempts: 100,
-                swrve_errors: 80,
-                ..Counters::default()
-            };
-            has_done(f, done);
-            hears(f, Some(Duration::from_secs(20)));
-            tables(f).push.depths.retry = 5;
-        },
-        "Swrve has failed 160 of 200 attempts",
-    ),
-    // A leader that has heard nothing yet: what is on record decides.
-    (
-        "swrve-fails",
-        Severity::Notice,
-        |f| {
-            has_done(f, Counters::default());
-            hears(f, None);
-            one(f, "dispatcher").report.swrve = None;
-            tables(f).push.depths.retry = 44;
-        },
-        "what waits has failed there since 2026-11-21 11:59:00 UTC (1 min ago)",
-    ),
-    (
-        "swrve-fails",
-        Severity::Warning,
-        |f| {
-            let done = Counters {
-                push_attempts: 100,
-                swrve_errors: 60,
-                ..Counters::default()
-            };
-            has_done(f, done);
-            hears(f, None);
-            tables(f).push.depths.retry = 44;
-        },
-        "Swrve has failed 120 of 200 attempts within the last 5 min, its last answers to pushes that wait are: 503",
-    ),
-    (
-        "swrve-fails",
-        Severity::Notice,
-        |f| {
-            hears(f, None);
-            tables(f).push.depths.retry = 44;
-        },
-        "Swrve fails some pushes, its last answers to pushes that wait are: 503",
-    ),
-    (
-        "swrve-held",
-        Severity::Critical,
-        |f| {
-            tables(f).holds = vec![hold()];
-            // What follows from it is not told twice.
-            tables(f).push.overdue.pending_for = Some(20 * MINUTE);
-            depth(f, Queue::PushReady, 10_000, 0);
-        },
-        "17 probes have failed, the last one with: 503 Service Unavailable.",
-    ),
-    // Since when it fails is what its operators are told, and that began before the hold.
-    (
-        "swrve-held",
-        Severity::Critical,
-        |f| {
-            tables(f).holds = vec![hold()];
-            hears(f, Some(61 * MINUTE));
-            tables(f).push.depths.queued = 29;
-            tables(f).push.depths.sending = 1;
-        },
-        "Swrve is out of order, it has accepted nothing since 2026-11-21 10:59:00 UTC; 30 pushes wait. 17 probes",
-    ),
-    (
         "deliveries-held",
         Severity::Critical,
         |f| {
@@ -421,17 +317,6 @@ pub(super) const CASES: &[Case] = &[
             tables(f).reseller.waiting.overdue.pending_for = Some(20 * MINUTE);
         },
         "Most endpoints fail in the class DNS since 2026-11-21",
-    ),
-    (
-        "swrve-catching-up",
-        Severity::Notice,
-        |f| {
-            tables(f).holds = vec![store::push::HoldView {
-                answered_at: Some(now()),
-                ..hold()
-            }];
-        },
-        "Swrve was out of order and the push lane held from 2026-11-21",
     ),
     (
         "paused",

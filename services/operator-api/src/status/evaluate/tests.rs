@@ -6,7 +6,7 @@ use runtime::connections::Counters;
 use store::status::PausedWaiting;
 use uuid::Uuid;
 
-use super::cases::CASES;
+use super::cases::cases;
 use super::scene::{
     MINUTE, depth, has_done, hears, now, one, pause, running, sends, system, tables, used_up,
 };
@@ -16,7 +16,7 @@ use crate::status::StatusDocument;
 
 #[test]
 fn every_disorder_has_its_finding() {
-    for (id, severity, disturb, said) in CASES {
+    for (id, severity, disturb, said) in cases() {
         let mut facts = running();
         // Its own process, so that one service can have another clock than the others.
         one(&mut facts, "dispatcher").id = Uuid::from_u128(7);
@@ -233,7 +233,7 @@ fn every_finding_leads_to_a_section_of_the_runbook() {
             kept.map(|c| if c == ' ' { '-' } else { c }).collect()
         })
         .collect();
-    for (id, _, disturb, _) in CASES {
+    for (id, _, disturb, _) in cases() {
         let mut facts = running();
         disturb(&mut facts);
         for finding in evaluate(&facts) {
@@ -248,7 +248,7 @@ fn every_finding_leads_to_a_section_of_the_runbook() {
 
 #[test]
 fn every_finding_leads_to_its_page_and_that_of_a_job_to_the_job() {
-    for (id, _, disturb, _) in CASES {
+    for (id, _, disturb, _) in cases() {
         let mut facts = running();
         disturb(&mut facts);
         for finding in evaluate(&facts) {

@@ -1,0 +1,308 @@
+//! Every state of a notification, and the story that is told of it.
+
+use chrono::TimeDelta;
+use domain::notification::{NotificationStatus, OutageClass};
+use domain::reason::{NotificationReason, StateReason};
+use domain::subscription::SubscriptionState;
+use store::DeadLetterState;
+use store::timeline::NotificationTimeline;
+use uuid::Uuid;
+
+use super::{act, context, dead_letter, notification, now, paused};
+use crate::Context;
+
+#[test]
+fn an_outage_explains_every_notification_that_waits_for_it() {
+    let hold = store::push::HoldView {
+        class: "DNS".to_owned(),
+        since: now() - TimeDelta::minutes(30),
+        probes: 1_799,
+        probed_at: Some(now()),
+        last_answer: "the name servers did not answer".to_owned(),
+        answered_at: None,
+    };
+    let held = Context {
+        holds: vec![hold],
+        ..context()
+    };
+    for status in [NotificationStatus::Pending, NotificationStatus::Retry] {
+        let mut it = notification(status, 0);
+        let story = crate::notification(&it, &held);
+        assert!(
+            !story.headline.contains("endpoints fail"),
+            "its own answers: {story:?}"
+        );
+        it.subscription.withheld_for = Some(OutageClass::Dns);
+        let story = crate::notification(&it, &held);
+        assert_eq!(
+            story.headline,
+            "Is held back: most endpoints fail in the class DNS since 2026-11-21 11:30:00 UTC (30 min ago), its own among them. \
+             1,799 probes have been sent; the last answer was: the name servers did not answer."
+        );
+        assert!(story.next.text.starts_with("It is sent by itself"), "{story:?}");
+    }
+}
+
+/// A case of the reseller lane.
+type DeliveryCase = (
+    NotificationStatus,
+    u32,
+    fn(&mut NotificationTimeline),
+    &'static str,
+    &'static str,
+);
+
+const DELIVERIES: &[DeliveryCase] = &[
+    (
+        NotificationStatus::Scheduled,
+        0,
+        |it| {
+            it.reason = Some(NotificationReason::Quota);
+            it.next_attempt_at = Some(now() + TimeDelta::hours(13));
+            (it.subscription.budget_day, it.subscription.budget_used) =
+                (Some(now().date_naive()), Some(10_000));
+        },
+        "Waits in line until tomorrow: quota 10,000 of 10,000 used today. By the quota as it is now, its turn comes at 2026-11-22 01:00:00 UTC (in 13 h).",
+        "The retry-worker puts it into the queue.",
+    ),
+    (
+        NotificationStatus::Scheduled,
+        0,
+        |it| {
+            it.reason = Some(NotificationReason::Rate);
+            it.subscription.requests_per_second = Some(5);
+            it.next_attempt_at = Some(now() + TimeDelta::seconds(20));
+        },
+        "Waits in line for its subscription's requests per second, 5: its turn comes at 2026-11-21 12:00:20 UTC (in 20 s).",
+        "The retry-worker puts it into the queue.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |_| {},
+        "Waits for room in the queue.",
+        "The retry-worker puts it into the queue in the turn of its subscription.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |it| it.reason = Some(NotificationReason::Busy),
+        "Waits because as many notifications of its subscription are being sent as may be at once.",
+        "The retry-worker puts it into the queue in the turn of its subscription.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |it| it.subscription.paused_at = Some(now() - TimeDelta::hours(3)),
+        "Is held back: its reseller has paused the subscription, 2026-11-21 09:00:00 UTC (3 h ago).",
+        "It goes on when the reseller resumes the subscription, unless it is too old by then.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |it| it.subscription.state = SubscriptionState::PendingVerification,
+        "Is held back: the endpoint of its subscription is not verified.",
+        "It goes on when the endpoint has answered its challenge.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |it| {
+            (it.subscription.state, it.subscription.reason) =
+                (SubscriptionState::Deactivated, StateReason::Failing)
+        },
+        "Will not be sent: its subscription is deactivated (FAILING).",
+        "A retry-worker gives it up within a minute. A replay sends it when the subscription is active again.",
+    ),
+    (
+        NotificationStatus::InMemory,
+        0,
+        |it| it.leased_until = Some(now() + TimeDelta::minutes(1)),
+        "Is in the queue, since 2026-11-21 11:59:00 UTC (1 min ago).",
+        "It is sent in the turn of its subscription.",
+    ),
+    (
+        NotificationStatus::InMemory,
+        0,
+        |it| it.leased_until = Some(now() - TimeDelta::minutes(1)),
+        "Was in the queue and is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its message is lost.",
+        "A retry-worker rescues it: it is put into the queue again.",
+    ),
+    (
+        NotificationStatus::InMemory,
+        1,
+        |it| (it.claimed, it.leased_until) = (true, Some(now() + TimeDelta::minutes(1))),
+        "Is being sent: attempt 1.",
+        "The endpoint's answer decides.",
+    ),
+    (
+        NotificationStatus::InMemory,
+        1,
+        |it| (it.claimed, it.leased_until) = (true, Some(now() - TimeDelta::minutes(1))),
+        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its sender has died, or does not reach the database.",
+        "A retry-worker rescues it: it is sent again if retries are left.",
+    ),
+    (
+        NotificationStatus::Retry,
+        2,
+        |it| it.next_attempt_at = Some(now() + TimeDelta::minutes(4)),
+        "Retry 2 of 3 is at 2026-11-21 12:04:00 UTC (in 4 min): attempt 2 failed: the endpoint answered 503.",
+        "The retry-worker sends it again.",
+    ),
+    (
+        NotificationStatus::Retry,
+        5,
+        |it| (it.resent_after, it.next_attempt_at) = (4, Some(now())),
+        "Retry 1 of 3 is due: attempt 5 failed: the endpoint answered 503.",
+        "The retry-worker sends it again in the turn of its subscription.",
+    ),
+    (
+        NotificationStatus::Retry,
+        4,
+        |it| (it.resent_after, it.resent_at, it.next_attempt_at) = (4, Some(now()), Some(now())),
+        "It was asked to be sent again, and is due.",
+        "The retry-worker puts it into the queue within seconds.",
+    ),
+    (
+        NotificationStatus::Sent,
+        1,
+        |it| it.finished_at = Some(now() - TimeDelta::minutes(1)),
+        "The endpoint accepted it at attempt 1.",
+        "Nothing: it is done.",
+    ),
+    (
+        NotificationStatus::Failed,
+        1,
+        |it| it.dead_letters = vec![dead_letter(None, Some(Uuid::from_u128(2)))],
+        "Will not be sent again: attempt 1 failed: the endpoint answered 503.",
+        "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        4,
+        |it| it.reason = "delivery/http/503/json".parse().ok(),
+        "Given up: the last of 4 attempts failed: the endpoint answered 503.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        4,
+        |it| (it.reason, it.outage) = ("delivery/http/503/json".parse().ok(), true),
+        "Given up: the last of 4 attempts failed: the endpoint answered 503.",
+        "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        4,
+        |it| {
+            (it.reason, it.outage) = ("delivery/http/503/json".parse().ok(), true);
+            it.subscription.resend_after_outage = Some(false);
+        },
+        "Given up: the last of 4 attempts failed: the endpoint answered 503.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| it.reason = Some(NotificationReason::SubscriptionDeleted),
+        "Given up: its subscription was deleted.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| it.reason = Some(NotificationReason::SubscriptionDeactivated),
+        "Given up: its subscription was deactivated. A replay of the subscription sends it.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| it.reason = Some(NotificationReason::Expired),
+        "Given up: it had waited for too long.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        1,
+        |it| {
+            it.reason = "delivery/possibly-sent".parse().ok();
+            it.dead_letters = vec![dead_letter(None, Some(Uuid::from_u128(2)))];
+        },
+        "May have been sent: the database was restored to a moment at which it had not ended.",
+        "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        1,
+        |it| {
+            let mut letter = dead_letter(None, Some(Uuid::from_u128(2)));
+            letter.state = DeadLetterState::Discarded;
+            it.reason = "delivery/possibly-sent".parse().ok();
+            it.dead_letters = vec![letter];
+        },
+        "May have been sent: the database was restored to a moment at which it had not ended.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| {
+            (it.reason, it.acts) = (
+                Some(NotificationReason::Cancelled),
+                vec![act("notification.cancel")],
+            )
+        },
+        "Was cancelled by ann (1), 2 min ago: wrong text.",
+        "Nothing: what was cancelled is not sent any more.",
+    ),
+];
+
+#[test]
+fn every_state_of_a_notification_has_its_story() {
+    for (status, attempts, shape, headline, next) in DELIVERIES {
+        let mut history = notification(*status, *attempts);
+        shape(&mut history);
+        let story = crate::notification(&history, &context());
+        assert_eq!(
+            (story.headline.as_str(), story.next.text.as_str()),
+            (*headline, *next)
+        );
+        assert!(
+            story.story[0]
+                .text
+                .starts_with("Made of the event order-17 (domain.created"),
+            "{story:?}"
+        );
+        assert!(story.story.is_sorted_by_key(|line| line.at), "{story:?}");
+        assert!(!format!("{story:?}").contains("secret"), "{story:?}");
+    }
+}
+
+#[test]
+fn whatever_is_paused_explains_a_notification_that_waits() {
+    let subscription = Uuid::from_u128(5).to_string();
+    for (scope, key) in [
+        ("lane", "reseller"),
+        ("reseller", "acme"),
+        ("subscription", subscription.as_str()),
+    ] {
+        let waiting = [
+            NotificationStatus::Scheduled,
+            NotificationStatus::Pending,
+            NotificationStatus::InMemory,
+            NotificationStatus::Retry,
+        ];
+        for status in waiting {
+            let story = crate::notification(&notification(status, 0), &paused(scope, key));
+            let said = format!("Is held back: the {scope} {key} is paused by ann (1)");
+            assert!(story.headline.starts_with(&said), "{}", story.headline);
+            assert_eq!(story.commands[0], format!("postrider resume {scope} {key}"));
+        }
+        let other = crate::notification(
+            &notification(NotificationStatus::Pending, 0),
+            &paused(scope, "another"),
+        );
+        assert_eq!(other.headline, "Waits for room in the queue.");
+    }
+}

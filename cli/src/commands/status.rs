@@ -1,24 +1,26 @@
 //! `postrider status`: what is wrong, in words, and then the numbers.
 
-use std::collections::{BTreeMap, VecDeque};
+mod changes;
+mod tables;
+
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
-use domain::clock::{Clock as _, SystemClock};
 use domain::counted::of;
 use reqwest::StatusCode;
 use serde_json::Value;
 
+use self::changes::Changes;
+use self::tables::{broker, lanes, processes};
 use crate::api::Api;
 use crate::operator::OperatorArgs;
 use crate::output::{
-    BAD, COMMAND, Column, GOOD, JsonArgs, Table, error, exact, hanging, harmless, height, json, of_severity,
-    result, styled, table, top, width,
+    BAD, COMMAND, GOOD, JsonArgs, error, exact, hanging, harmless, height, json, of_severity, result, styled,
+    top, width,
 };
 use crate::problem::Refusal;
 use crate::shown::items;
@@ -27,8 +29,6 @@ use crate::shown::items;
 const UNHEALTHY: u8 = 3;
 /// Where what is said of a finding begins.
 const INDENT: usize = 10;
-/// How many of the latest changes stay on a screen that is watched.
-const LATEST_MAX: usize = 5;
 /// Makes a terminal begin a new picture at its top.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
 
@@ -187,74 +187,6 @@ fn picture(status: &Value, changes: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// What has changed between two looks.
-#[derive(Debug, Default)]
-struct Changes {
-    /// The findings of the last look, and since when each is known.
-    known: Option<BTreeMap<String, (String, DateTime<Utc>)>>,
-    /// When the last look was, and how many there were.
-    at: DateTime<Utc>,
-    looks: u64,
-    /// What the last look has found to be new or gone.
-    now: Vec<String>,
-    /// The latest changes, the oldest first.
-    latest: VecDeque<String>,
-}
-
-impl Changes {
-    /// Notes what a status has that the one before had not, and the other way round.
-    fn look(&mut self, status: &Value) {
-        let at = status["at"].as_str().and_then(|at| at.parse().ok());
-        self.at = at.unwrap_or_else(|| SystemClock.now());
-        self.looks += 1;
-        self.now.clear();
-        let first = self.known.is_none();
-        let before = self.known.take().unwrap_or_default();
-        let mut known = BTreeMap::new();
-        let (time, mut said) = (self.at.format("%H:%M:%S"), Vec::new());
-        for finding in items(&status["findings"]) {
-            // Of one kind there may be several, each with a command of its own; the text has numbers that change.
-            let key = format!("{} {}", finding["id"], finding["command"]);
-            let (text, since) = (words(&finding["text"]), before.get(&key).map(|(_, since)| *since));
-            if since.is_none() && !first {
-                said.push(format!("{time} new: {text}"));
-            }
-            known.insert(key, (text, since.unwrap_or(self.at)));
-        }
-        for (_, (text, since)) in before.iter().filter(|(key, _)| !known.contains_key(*key)) {
-            let lasted = (self.at - *since).num_seconds().max(0).unsigned_abs();
-            said.push(format!("{time} gone after {}: {text}", seconds(lasted)));
-        }
-        self.known = Some(known);
-        self.latest.extend(said.iter().cloned());
-        while self.latest.len() > LATEST_MAX {
-            self.latest.pop_front();
-        }
-        self.now = said;
-    }
-
-    /// What begins a look where one follows the other.
-    fn separator(&self) -> String {
-        let mut text = format!(
-            "--- look {} at {}\n",
-            self.looks,
-            self.at.to_rfc3339_opts(SecondsFormat::Secs, true)
-        );
-        for change in &self.now {
-            let _ = writeln!(text, "{change}");
-        }
-        text
-    }
-
-    /// The latest changes, to follow a line.
-    fn latest(&self) -> String {
-        self.latest.iter().fold(String::new(), |mut text, change| {
-            let _ = write!(text, "\n{change}");
-            text
-        })
-    }
-}
-
 fn told(finding: &Value) -> String {
     let severity = words(&finding["severity"]);
     let begin = format!("{:<9} ", severity.to_uppercase());
@@ -276,112 +208,6 @@ fn told(finding: &Value) -> String {
     }
     let _ = write!(text, "\n          docs/runbook.md#{}", words(&finding["runbook"]));
     text
-}
-
-fn lanes(status: &Value) -> Table {
-    let bound = status["countedUpTo"].as_u64().unwrap_or(u64::MAX);
-    let count = |value: &Value| counted(value, bound);
-    let mut shown = table([
-        Column::whole("lane"),
-        Column::whole("scheduled").spare(3),
-        Column::whole("pending"),
-        Column::whole("queued"),
-        Column::whole("in flight").spare(2),
-        Column::whole("retry"),
-        Column::whole("lost"),
-        Column::whole("oldest due"),
-        Column::whole("time left").spare(5),
-        Column::whole("per second").spare(1),
-        Column::whole("failed").spare(4),
-        Column::whole("dead letters"),
-    ]);
-    for lane in items(&status["lanes"]) {
-        let name = words(&lane["lane"]);
-        let name = if lane["paused"] == true {
-            format!("{name} (paused)")
-        } else {
-            name
-        };
-        let rate = &lane["ratePerSecond"];
-        let oldest = lane["oldestPendingSeconds"]
-            .as_u64()
-            .max(lane["oldestDueSeconds"].as_u64());
-        shown.add_row([
-            name,
-            count(&lane["scheduled"]),
-            count(&lane["pending"]),
-            count(&lane["queued"]),
-            count(&lane["inFlight"]),
-            count(&lane["retry"]),
-            count(&lane["lost"]),
-            oldest.map_or("-".to_owned(), seconds),
-            time_left(lane, bound),
-            words(&rate["delivered"]),
-            words(&rate["failed"]),
-            count(&lane["deadLetters"]["open"]),
-        ]);
-    }
-    shown
-}
-
-/// How long the backlog of a lane takes at its present pace; of more than is counted, at least how long.
-fn time_left(lane: &Value, bound: u64) -> String {
-    let more = lane["pending"].as_u64() > Some(bound);
-    let least = if more { "> " } else { "" };
-    lane["backlogSeconds"]
-        .as_u64()
-        .map_or("-".to_owned(), |left| format!("{least}{}", seconds(left)))
-}
-
-fn broker(status: &Value) -> Table {
-    let mut shown = table(["queue", "messages", "consumers", "capacity"]);
-    for queue in items(&status["broker"]["queues"]) {
-        let cells = ["name", "messages", "consumers", "capacity"];
-        shown.add_row(cells.map(|cell| words(&queue[cell])));
-    }
-    shown
-}
-
-fn processes(status: &Value) -> Table {
-    let mut shown = table([
-        Column::whole("service"),
-        Column::whole("host"),
-        Column::whole("process").spare(1),
-        Column::whole("version").spare(4),
-        Column::whole("since").spare(3),
-        Column::whole("seen").spare(2),
-        Column::prose("state"),
-    ]);
-    for process in items(&status["processes"]) {
-        let failing = process["failing"].as_object();
-        let failing: Vec<String> = failing
-            .into_iter()
-            .flatten()
-            .map(|(name, reason)| format!("{}: {}", harmless(name), words(reason)))
-            .collect();
-        let state = match (
-            process["silent"] == true,
-            failing.is_empty(),
-            process["leads"] == true,
-        ) {
-            (true, _, _) => "silent".to_owned(),
-            (false, false, _) => failing.join(", "),
-            (false, true, true) => "ready, leads the push lane".to_owned(),
-            (false, true, false) => "ready".to_owned(),
-        };
-        shown.add_row([
-            words(&process["service"]),
-            words(&process["host"]),
-            words(&process["pid"]),
-            words(&process["version"]),
-            words(&process["startedAt"]),
-            process["seenSecondsAgo"]
-                .as_u64()
-                .map_or("-".to_owned(), |age| format!("{} ago", seconds(age))),
-            state,
-        ]);
-    }
-    shown
 }
 
 /// What needs no table.
@@ -493,13 +319,6 @@ fn words(value: &Value) -> String {
         Value::Null => "-".to_owned(),
         Value::String(text) => harmless(text),
         other => other.to_string(),
-    }
-}
-
-fn counted(value: &Value, bound: u64) -> String {
-    match value.as_u64() {
-        Some(count) if count > bound => format!("> {bound}"),
-        _ => words(value),
     }
 }
 

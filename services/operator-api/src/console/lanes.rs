@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use explain::words;
-use http_api::{Params, Problem, ProblemKind};
+use http_api::{Params, Problem};
 use store::push::{HoldView, SWRVE};
 
 use self::pace::Pace;
@@ -21,7 +21,7 @@ use super::retries::lane_form;
 use super::visit::Fields;
 use crate::app::App;
 use crate::history::{self, HistoryParams, MinuteDocument};
-use crate::pauses::{PauseChangeDocument, pause_lane, resume_lane};
+use crate::pauses::{self, PauseChangeDocument, pause_lane, resume_lane};
 use crate::request::{Operator, Viewer};
 use crate::status::{
     self, Finding, LaneDocument, LeaderDocument, PauseDocument, QueueDocument, Severity, StatusDocument,
@@ -419,14 +419,7 @@ fn form(lane: &'static str, is_paused: bool, document: Option<&LaneDocument>, fr
 }
 
 pub(super) fn known(lane: &str) -> Result<&'static str, Problem> {
-    match lane {
-        "push" => Ok("push"),
-        "reseller" => Ok("reseller"),
-        _ => {
-            let detail = format!("there is no lane {lane:?}: the lanes are push and reseller");
-            Err(Problem::new(ProblemKind::NOT_FOUND, detail))
-        }
-    }
+    Ok(pauses::known(lane)?.as_str())
 }
 
 async fn ask_to_pause(

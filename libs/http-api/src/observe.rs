@@ -11,7 +11,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method, StatusCode};
 use telemetry::Metric;
 use tokio::time::Instant;
-use tracing::{Instrument as _, Span};
+use tracing::{Instrument as _, Level, Span};
 
 use crate::refusals::Refusals;
 
@@ -101,7 +101,11 @@ async fn observe(State(observer): State<Arc<Observer>>, request: Request, next: 
     }
     observer.count(route, status, elapsed);
     observer.refusals.tell(status, route, key.as_ref());
-    tracing::debug!(%method, route, status = status.as_u16(), ?elapsed, "answered");
+    if tracing::enabled!(Level::DEBUG) {
+        // In the span, so that the line has the trace of the request.
+        let _entered = span.enter();
+        tracing::debug!(%method, route, status = status.as_u16(), ?elapsed, "answered");
+    }
     response
 }
 

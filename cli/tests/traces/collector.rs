@@ -1,5 +1,5 @@
 //! What an OpenTelemetry collector is at its core: it takes OTLP over HTTP, decodes it with OpenTelemetry's own messages,
-//! and remembers every span.
+//! and remembers every span, line and last value.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,12 +10,16 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::routing::post;
 use http::StatusCode;
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::logs::v1::ResourceLogs;
+use opentelemetry_proto::tonic::metrics::v1::{Metric, ResourceMetrics, metric::Data, number_data_point};
+use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::ResourceSpans;
 pub(crate) use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
-use prost::Message as _;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -43,9 +47,25 @@ impl Span {
     }
 }
 
+/// A log line as it arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    /// `service.name` of the process that it comes from.
+    pub(crate) service: String,
+    /// Empty for a line outside of any span.
+    pub(crate) trace: String,
+    pub(crate) span: String,
+    pub(crate) level: String,
+    pub(crate) text: String,
+    pub(crate) attributes: BTreeMap<String, String>,
+}
+
 #[derive(Default)]
 struct Received {
     spans: Vec<Span>,
+    lines: Vec<Line>,
+    /// The last sums over all labels by service and name: of counters what was counted, of histograms how often.
+    sums: BTreeMap<(String, String), f64>,
     unreadable: usize,
 }
 
@@ -62,7 +82,9 @@ impl Collector {
         let address = listener.local_addr().expect("a bound listener has an address");
         let received = Arc::<Mutex<Received>>::default();
         let router = Router::new()
-            .route("/v1/traces", post(take))
+            .route("/v1/traces", post(take::<ExportTraceServiceRequest>))
+            .route("/v1/logs", post(take::<ExportLogsServiceRequest>))
+            .route("/v1/metrics", post(take::<ExportMetricsServiceRequest>))
             .with_state(Arc::clone(&received));
         let server = tokio::spawn(async move {
             axum::serve(listener, router).await.expect("the collector serves");
@@ -86,6 +108,19 @@ impl Collector {
     pub(crate) fn spans(&self) -> Vec<Span> {
         let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         received.spans.clone()
+    }
+
+    /// All log lines so far.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        received.lines.clone()
+    }
+
+    /// What a counter or histogram of a service has counted, if it has come.
+    pub(crate) fn sum(&self, service: &str, name: &str) -> Option<f64> {
+        let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (service.to_owned(), name.to_owned());
+        received.sums.get(&key).copied()
     }
 }
 
@@ -118,26 +153,53 @@ impl Drop for Collector {
     }
 }
 
-async fn take(State(received): State<Arc<Mutex<Received>>>, body: Bytes) -> StatusCode {
+/// What a collector is sent at one of its paths.
+trait Export: prost::Message + Default {
+    fn arrive(self, received: &mut Received);
+}
+
+impl Export for ExportTraceServiceRequest {
+    fn arrive(self, received: &mut Received) {
+        received
+            .spans
+            .extend(self.resource_spans.into_iter().flat_map(spans));
+    }
+}
+
+impl Export for ExportLogsServiceRequest {
+    fn arrive(self, received: &mut Received) {
+        received
+            .lines
+            .extend(self.resource_logs.into_iter().flat_map(lines));
+    }
+}
+
+impl Export for ExportMetricsServiceRequest {
+    fn arrive(self, received: &mut Received) {
+        received
+            .sums
+            .extend(self.resource_metrics.into_iter().flat_map(sums));
+    }
+}
+
+async fn take<E: Export>(State(received): State<Arc<Mutex<Received>>>, body: Bytes) -> StatusCode {
     let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);
-    let Ok(request) = ExportTraceServiceRequest::decode(body) else {
+    let Ok(export) = E::decode(body) else {
         received.unreadable += 1;
         return StatusCode::BAD_REQUEST;
     };
-    for resource in request.resource_spans {
-        received.spans.extend(spans(resource));
-    }
+    export.arrive(&mut received);
     StatusCode::OK
 }
 
+/// `service.name` of a process.
+fn service(resource: Option<Resource>) -> String {
+    let mut about = attributes(resource.map(|resource| resource.attributes).unwrap_or_default());
+    about.remove("service.name").unwrap_or_default()
+}
+
 fn spans(resource: ResourceSpans) -> Vec<Span> {
-    let about = attributes(
-        resource
-            .resource
-            .map(|resource| resource.attributes)
-            .unwrap_or_default(),
-    );
-    let service = about.get("service.name").cloned().unwrap_or_default();
+    let service = service(resource.resource);
     let spans = resource.scope_spans.into_iter().flat_map(|scope| scope.spans);
     spans
         .map(|span| Span {
@@ -158,12 +220,61 @@ fn spans(resource: ResourceSpans) -> Vec<Span> {
         .collect()
 }
 
-fn attributes(attributes: Vec<KeyValue>) -> BTreeMap<String, String> {
-    let text = |value: Option<AnyValue>| match value.and_then(|value| value.value) {
+fn lines(resource: ResourceLogs) -> Vec<Line> {
+    let service = service(resource.resource);
+    let lines = resource
+        .scope_logs
+        .into_iter()
+        .flat_map(|scope| scope.log_records);
+    lines
+        .map(|line| Line {
+            service: service.clone(),
+            trace: hex(&line.trace_id),
+            span: hex(&line.span_id),
+            level: line.severity_text,
+            text: text(line.body),
+            attributes: attributes(line.attributes),
+        })
+        .collect()
+}
+
+fn sums(resource: ResourceMetrics) -> Vec<((String, String), f64)> {
+    let service = service(resource.resource);
+    let metrics = resource.scope_metrics.into_iter().flat_map(|scope| scope.metrics);
+    metrics
+        .filter_map(|metric| {
+            let sum = sum(&metric)?;
+            Some(((service.clone(), metric.name), sum))
+        })
+        .collect()
+}
+
+fn sum(metric: &Metric) -> Option<f64> {
+    match metric.data.as_ref()? {
+        Data::Sum(sum) => {
+            let values = sum.data_points.iter().map(|point| match point.value {
+                Some(number_data_point::Value::AsDouble(value)) => value,
+                _ => 0.0,
+            });
+            Some(values.sum())
+        }
+        Data::Histogram(histogram) => {
+            let observed = histogram.data_points.iter().map(|point| point.count);
+            Some(observed.sum::<u64>() as f64)
+        }
+        _ => None,
+    }
+}
+
+fn text(value: Option<AnyValue>) -> String {
+    match value.and_then(|value| value.value) {
         Some(Value::StringValue(text)) => text,
         Some(Value::IntValue(number)) => number.to_string(),
         other => format!("{other:?}"),
-    };
+    }
+}
+
+fn attributes(attributes: Vec<KeyValue>) -> BTreeMap<String, String> {
     attributes
         .into_iter()
         .map(|attribute| (attribute.key, text(attribute.value)))

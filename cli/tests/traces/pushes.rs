@@ -6,7 +6,7 @@ use simulators::receiver::{Options, Receiver};
 use testkit::{FaultProxy, Installation, eventually};
 use tokio::net::TcpListener;
 
-use crate::collector::{Span, SpanKind};
+use crate::collector::{Line, Span, SpanKind};
 use crate::rig::{Push, Service, answer_to, count_with_status, pushes};
 use crate::scene::{Scene, Traceparent};
 use crate::tree::{Tree, orphans};
@@ -83,6 +83,42 @@ impl Scene {
             tree.above(processed).attribute("messaging.message.id")
         );
         self.no_text_of_callers(&tree, "straight");
+        self.line_of(&stored).await;
+        self.counted().await;
+    }
+
+    /// The line of the request has its place in the trace.
+    async fn line_of(&self, stored: &Traceparent) {
+        let line = eventually("the line of the request", async || {
+            let mut lines = self.collector.lines().into_iter();
+            lines.find(|line| line.trace == stored.trace() && line.text == "answered")
+        })
+        .await;
+        assert_eq!(
+            (line.service.as_str(), line.level.as_str(), line.span.as_str()),
+            ("ingest-api", "DEBUG", stored.span())
+        );
+        assert_eq!(line.attributes["status"], "202", "{line:?}");
+    }
+
+    /// Each process tells what it has counted itself.
+    async fn counted(&self) {
+        for (service, name) in [
+            ("ingest-api", "postrider_push_receiving_seconds"),
+            ("ingest-api", "postrider_push_received_total"),
+            ("dispatcher", "postrider_push_sent_total"),
+            ("dispatcher", "process_cpu_seconds_total"),
+        ] {
+            let what = format!("{name} of {service}");
+            eventually(&what, async || {
+                self.collector.sum(service, name).filter(|sum| *sum > 0.0)
+            })
+            .await;
+        }
+        assert_eq!(
+            self.collector.sum("ingest-api", "postrider_push_sent_total"),
+            None
+        );
     }
 
     /// Nothing of what a push says and to whom is in its trace.
@@ -194,11 +230,22 @@ impl Scene {
         }
     }
 
-    /// Every span that ever arrived is part of a whole trace.
+    /// Every span that ever arrived is part of a whole trace, every process has told its end, and no line tells what it must not.
     pub(crate) fn nothing_is_astray(&self) {
         for span in self.collector.spans() {
             let trace = self.collector.trace(&span.trace);
             assert!(orphans(&trace).is_empty(), "{:#?}", orphans(&trace));
+        }
+        let lines = self.collector.lines();
+        for service in ["ingest-api", "dispatcher", "retry-worker"] {
+            let is_last = |line: &Line| line.service == service && line.text == "stopped";
+            assert!(lines.iter().any(is_last), "the last line of {service}");
+        }
+        for line in lines {
+            let told = format!("{line:?}");
+            for secret in ["Hello", "pr_", "whsec"] {
+                assert!(!told.contains(secret), "{secret:?} is in {told}");
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An installation whose processes send their spans to a collector.
+//! An installation whose processes send their spans, log lines and metrics to a collector.
 
 use reqwest::RequestBuilder;
 use testkit::Installation;
@@ -20,8 +20,17 @@ impl Scene {
             .await
             .with("POSTRIDER__TELEMETRY__OTLP_ENDPOINT", &collector.endpoint)
             .with("POSTRIDER__TELEMETRY__SAMPLE_RATIO", 1)
-            // The exporter's own setting: spans come at once instead of after five seconds.
-            .with("OTEL_BSP_SCHEDULE_DELAY", 50);
+            .with("POSTRIDER__TELEMETRY__OTLP_LOGS", true)
+            .with("POSTRIDER__TELEMETRY__OTLP_METRICS", true)
+            .with("POSTRIDER__TELEMETRY__OTLP_METRICS_INTERVAL_MILLIS", 100)
+            // With a line for each request.
+            .with(
+                "POSTRIDER__TELEMETRY__LOG_FILTER",
+                "info,lapin=off,http_api=debug",
+            )
+            // The exporters' own settings: spans and lines come at once instead of after five seconds and one.
+            .with("OTEL_BSP_SCHEDULE_DELAY", 50)
+            .with("OTEL_BLRP_SCHEDULE_DELAY", 50);
         Self { it, collector, fleet }
     }
 

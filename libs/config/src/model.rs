@@ -336,7 +336,7 @@ sections! {
         pub retention: Duration = duration("retentionHours", Hours, 1..=YEAR_IN_HOURS),
     }
 
-    /// Logs and traces.
+    /// Logs, metrics and traces.
     pub struct Telemetry {
         /// How log lines look.
         pub log_format: LogFormat = text("logFormat", &LOG_FORMAT),
@@ -344,6 +344,12 @@ sections! {
         pub log_filter: String = text("logFilter", &LOG_FILTER),
         /// Base URL of an OTLP/HTTP collector; `None` switches traces off.
         pub otlp_endpoint: Option<String> = optional("otlpEndpoint", &HTTP_URL),
+        /// Whether the collector gets the log lines too.
+        pub otlp_logs: bool = boolean("otlpLogs"),
+        /// Whether the collector gets the metrics too.
+        pub otlp_metrics: bool = boolean("otlpMetrics"),
+        /// How often it gets them.
+        pub otlp_metrics_interval: Duration = duration("otlpMetricsIntervalMillis", Millis, 100..=HOUR),
         /// Share of new traces that is recorded, 0 to 1.
         pub sample_ratio: f64 = ratio("sampleRatio"),
     }

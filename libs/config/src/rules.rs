@@ -17,6 +17,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader) {
     leader(reader);
     body(reader);
     sign_in(config, reader);
+    collector(config, reader);
     reseller::check(config, reader);
 }
 
@@ -108,6 +109,23 @@ fn body(reader: &mut Reader) {
         ),
         format!("raise {BODY} to {least} or more"),
     );
+}
+
+/// Logs and metrics have no collector of their own.
+fn collector(config: &Config, reader: &mut Reader) {
+    const ENDPOINT: &str = "telemetry.otlpEndpoint";
+    let has_endpoint = reader.is_set(ENDPOINT);
+    for (key, is_on) in [
+        ("telemetry.otlpLogs", config.telemetry.otlp_logs),
+        ("telemetry.otlpMetrics", config.telemetry.otlp_metrics),
+    ] {
+        reader.rule(
+            &[key, ENDPOINT],
+            !is_on || has_endpoint,
+            &format!("{key} needs {ENDPOINT}: nothing could be sent without it"),
+            format!("set {ENDPOINT} to the base URL of the collector, or {key} to false"),
+        );
+    }
 }
 
 /// With a provider all of it is needed, and without one keys are the only way in.

@@ -22,8 +22,8 @@ pub const EXIT_CODES: &str = "Exit codes:
   2   the command line is wrong
   64  the configuration is wrong; all of its errors are on standard error";
 
-/// How long the last traces may take to be delivered.
-const TRACES_FLUSH: Duration = Duration::from_secs(3);
+/// How long the last traces, log lines and metrics may take to be delivered.
+const TELEMETRY_FLUSH: Duration = Duration::from_secs(3);
 /// How long threads that still block at the end are waited for.
 const THREADS_END: Duration = Duration::from_secs(1);
 
@@ -80,7 +80,7 @@ async fn run_with_telemetry(name: &str, config: Arc<Config>, services: Vec<Servi
     })?;
     descriptors::raise(&config);
     let outcome = run_until_signal(config, services).await;
-    telemetry.shutdown(TRACES_FLUSH).await;
+    telemetry.shutdown(TELEMETRY_FLUSH).await;
     outcome
 }
 
@@ -99,6 +99,11 @@ fn telemetry_settings(name: &str, config: &Config) -> telemetry::Settings {
         },
         log_filter: config.telemetry.log_filter.clone(),
         otlp_endpoint: config.telemetry.otlp_endpoint.clone(),
+        otlp_logs: config.telemetry.otlp_logs,
+        otlp_metrics: config
+            .telemetry
+            .otlp_metrics
+            .then_some(config.telemetry.otlp_metrics_interval),
         sample_ratio: config.telemetry.sample_ratio,
         service_name: name.to_owned(),
         instance: format!(

@@ -22,19 +22,38 @@ const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// How long requests under way may take after the shutdown; a client that never finishes its request must not hold the process.
 const DRAIN: Duration = Duration::from_secs(2);
 
+/// How often the conditions of readiness become metrics for those who do not ask here: a collector that metrics are sent to.
+const KEEPING: Duration = Duration::from_secs(5);
+
 /// Serves [`router`] until the shutdown.
 pub async fn serve(listener: TcpListener, readiness: Readiness, shutdown: Shutdown) -> io::Result<()> {
     let stop = shutdown.clone();
-    let server = axum::serve(listener, router(readiness))
+    let server = axum::serve(listener, router(readiness.clone()))
         .with_graceful_shutdown(async move { stop.cancelled().await })
         .into_future();
     let overdue = async {
         shutdown.cancelled().await;
         tokio::time::sleep(DRAIN).await;
     };
+    let keeping = async {
+        let mut ticks = tokio::time::interval(KEEPING);
+        loop {
+            ticks.tick().await;
+            keep(&readiness);
+        }
+    };
     tokio::select! {
         served = server => served,
         () = overdue => Ok(()),
+        () = keeping => Ok(()),
+    }
+}
+
+/// Makes metrics of the conditions as they stand.
+fn keep(readiness: &Readiness) {
+    for (condition, reason) in readiness.report().conditions {
+        let holds = f64::from(u8::from(reason.is_none()));
+        Metric::Ready.set_with(&[("condition", condition.as_str())], holds);
     }
 }
 
@@ -71,10 +90,7 @@ async fn readyz(State(readiness): State<Readiness>) -> Response {
 
 async fn metrics(State(readiness): State<Readiness>) -> impl IntoResponse {
     // Asked now, as for `/readyz`: both tell the same.
-    for (condition, reason) in readiness.report().conditions {
-        let holds = f64::from(u8::from(reason.is_none()));
-        Metric::Ready.set_with(&[("condition", condition.as_str())], holds);
-    }
+    keep(&readiness);
     (
         [(header::CONTENT_TYPE, PROMETHEUS_TEXT)],
         recorder::render_metrics(),

@@ -16,18 +16,12 @@ pub enum Error {
         #[source]
         source: ParseError,
     },
-    /// The HTTP client that talks to the trace collector cannot be built.
-    #[error("failed to build the HTTP client for traces")]
+    /// The HTTP client that talks to the collector cannot be built.
+    #[error("failed to build the HTTP client for the collector")]
     Client(#[source] reqwest::Error),
-    /// The exporter of traces cannot be built.
-    #[error("failed to build the exporter of traces to {endpoint}")]
-    Exporter {
-        /// Where the traces would go.
-        endpoint: String,
-        /// Why not.
-        #[source]
-        source: ExporterBuildError,
-    },
+    /// An exporter to the collector cannot be built.
+    #[error("failed to build the exporter to the collector")]
+    Exporter(#[source] ExporterBuildError),
     /// A histogram of the catalogue has no buckets.
     #[error("failed to set the buckets of a histogram")]
     Buckets(#[source] BuildError),

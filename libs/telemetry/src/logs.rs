@@ -1,6 +1,6 @@
 //! Log lines: for people or as JSON, to standard error.
 //!
-//! It deliberately leaves rotation and shipping to the operator who runs the process.
+//! It deliberately leaves rotation to the operator who runs the process; a collector gets the same lines from `otlp`.
 
 use std::io::{self, IsTerminal};
 
@@ -19,6 +19,16 @@ where
     layer(format, filter, io::stderr, io::stderr().is_terminal())
 }
 
+/// Which lines are written.
+pub(crate) fn filter(directives: &str) -> Result<EnvFilter, Error> {
+    EnvFilter::builder()
+        .parse(directives)
+        .map_err(|source| Error::Filter {
+            filter: directives.to_owned(),
+            source,
+        })
+}
+
 fn layer<S, W>(
     format: LogFormat,
     filter: &str,
@@ -29,12 +39,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let parsed = EnvFilter::builder()
-        .parse(filter)
-        .map_err(|source| Error::Filter {
-            filter: filter.to_owned(),
-            source,
-        })?;
+    let parsed = self::filter(filter)?;
     let lines = fmt::layer().with_writer(writer);
     Ok(match format {
         LogFormat::Human => lines.with_ansi(colours).with_filter(parsed).boxed(),

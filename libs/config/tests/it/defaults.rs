@@ -26,6 +26,7 @@ fn defaults_need_only_the_two_servers() {
     assert!(config.operator.max_body_bytes > 10_000 * 39);
     assert_eq!(config.telemetry.log_format, LogFormat::Human);
     assert_eq!(config.telemetry.otlp_endpoint, None);
+    assert!(!config.telemetry.otlp_logs && !config.telemetry.otlp_metrics);
     assert!(config.swrve.message_prototype_push_keys.is_empty());
 }
 

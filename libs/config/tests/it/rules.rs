@@ -71,6 +71,23 @@ fn body_limit_must_leave_room_for_the_largest_push() {
 }
 
 #[test]
+fn what_goes_to_a_collector_needs_one() {
+    for key in ["otlpLogs", "otlpMetrics"] {
+        let problem = problem(&format!("telemetry: {{ {key}: true }}"));
+        assert_eq!(problem.subject, format!("telemetry.{key}"));
+        assert!(
+            rule_of(&problem).contains(&format!("telemetry.{key} needs telemetry.otlpEndpoint")),
+            "{problem}"
+        );
+
+        load_yaml(&format!(
+            "telemetry: {{ {key}: true, otlpEndpoint: 'http://localhost:4318' }}"
+        ))
+        .unwrap();
+    }
+}
+
+#[test]
 fn rule_over_a_key_that_is_wrong_by_itself_is_not_reported() {
     let problem = problem("push: { queue: { capacity: 1 } }");
     assert!(matches!(problem.fault, Fault::OutOfRange { .. }), "{problem}");

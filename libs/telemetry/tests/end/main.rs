@@ -1,5 +1,5 @@
-//! Spans on their way to a collector, which the end of a process sends. That ends traces for the whole process, so the
-//! test has one of its own.
+//! Spans, log lines and metrics on their way to a collector, which the end of a process sends. That ends traces for the whole
+//! process, so the test has one of its own.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
@@ -8,7 +8,7 @@ mod collector;
 use std::time::{Duration, SystemTime};
 
 use telemetry::traces::{self, Span, Statement};
-use telemetry::{LogFormat, Settings, traceparent};
+use telemetry::{LogFormat, Metric, Settings, traceparent};
 use tokio::runtime::Runtime;
 
 use crate::collector::Collector;
@@ -19,8 +19,11 @@ const SOON: Duration = Duration::from_secs(60);
 fn settings(endpoint: String) -> Settings {
     Settings {
         log_format: LogFormat::Human,
-        log_filter: "off".to_owned(),
+        log_filter: "end=info".to_owned(),
         otlp_endpoint: Some(endpoint),
+        otlp_logs: true,
+        // The first ones go at once, and no others until the end.
+        otlp_metrics: Some(SOON * 60),
         sample_ratio: 1.0,
         service_name: "dispatcher".to_owned(),
         instance: "host-1".to_owned(),
@@ -35,12 +38,8 @@ fn trace_id(traceparent: &str) -> Vec<u8> {
         .collect()
 }
 
-fn contains(body: &[u8], part: &[u8]) -> bool {
-    body.windows(part.len()).any(|window| window == part)
-}
-
 #[test]
-fn span_reaches_the_collector_when_the_process_ends() {
+fn what_waits_reaches_the_collector_when_the_process_ends() {
     let runtime = Runtime::new().unwrap();
     let (collector, guard) = runtime.block_on(async {
         let collector = Collector::start().await;
@@ -51,32 +50,40 @@ fn span_reaches_the_collector_when_the_process_ends() {
     let own = traceparent::of(&span).expect("traces are on");
     let linked = "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01";
     traceparent::link(&span, linked);
-    span.in_scope(|| tracing::debug!("no part of the trace"));
+    span.in_scope(|| {
+        tracing::debug!("no part of anything");
+        tracing::info!(attempts = 2, "swrve has answered");
+    });
     drop(span);
     let batch = batch_for_two_traces();
+    Metric::PushPromoted.increment_with(&[("job", "of the last seconds")], 1);
 
     runtime.block_on(guard.shutdown(SOON));
 
-    let received = collector.received();
-    let (headers, body) = received
-        .iter()
-        .find(|(_, body)| contains(body, b"send to swrve"))
-        .unwrap_or_else(|| panic!("the span is in none of {} requests", received.len()));
-    assert_eq!(headers["content-type"], "application/x-protobuf");
-    assert!(contains(body, &trace_id(&own)), "its trace id");
-    assert!(contains(body, &trace_id(linked)), "its link");
-    assert!(
-        contains(body, b"dispatcher") && contains(body, b"host-1"),
-        "service and instance"
-    );
-    assert!(!contains(body, b"no part of the trace"));
-    let (_, body) = received
-        .iter()
-        .find(|(_, body)| contains(body, b"claim things"))
-        .expect("the batch is sent too");
+    let spans = collector.with("/v1/traces", "send to swrve");
+    assert!(spans.holds(&trace_id(&own)), "its trace id");
+    assert!(spans.holds(&trace_id(linked)), "its link");
     for member in batch {
-        assert!(contains(body, &trace_id(&member)), "the trace of {member}");
+        assert!(
+            collector
+                .with("/v1/traces", "claim things")
+                .holds(&trace_id(&member)),
+            "the trace of {member}"
+        );
     }
+    let lines = collector.with("/v1/logs", "swrve has answered");
+    assert!(lines.holds(&trace_id(&own)), "the trace of the line");
+    assert!(lines.holds(b"attempts"), "its fields");
+    let metrics = collector.with("/v1/metrics", "of the last seconds");
+    assert!(metrics.holds(b"postrider_push_promoted_total"));
+    for request in [spans, lines, metrics] {
+        assert_eq!(request.headers["content-type"], "application/x-protobuf");
+        assert!(
+            request.holds(b"dispatcher") && request.holds(b"host-1"),
+            "service and instance"
+        );
+    }
+    assert!(!collector.has("no part of anything"));
 }
 
 /// A batch for two traces that are recorded and one that is not; returns those that have to know of it.

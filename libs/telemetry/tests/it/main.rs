@@ -6,6 +6,7 @@
 
 mod admin;
 mod alerts;
+mod collector;
 mod dashboard;
 mod documents;
 mod http;
@@ -38,6 +39,8 @@ fn settings(otlp_endpoint: Option<String>) -> Settings {
         log_format: LogFormat::Human,
         log_filter: "off".to_owned(),
         otlp_endpoint,
+        otlp_logs: true,
+        otlp_metrics: Some(Duration::from_millis(50)),
         sample_ratio: 1.0,
         service_name: "dispatcher".to_owned(),
         instance: "host-1".to_owned(),

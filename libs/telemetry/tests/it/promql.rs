@@ -9,6 +9,8 @@ use telemetry::{Definition, Kind, Metric};
 const SCRAPED: [&str; 2] = ["job", "instance"];
 /// Words before a list of labels in parentheses.
 const LISTS: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "group_right"];
+/// Series without labels of ours that no process of ours makes: of each target by Prometheus itself, and of the last drill by node_exporter.
+const FOREIGN: [&str; 2] = ["up", "postrider_drill_last_passed_timestamp_seconds"];
 /// The other words that may stand in an expression.
 const WORDS: [&str; 20] = [
     "sum",
@@ -100,8 +102,7 @@ impl Known {
             labels.extend(recorded.iter().cloned());
             return labels;
         }
-        // Made by Prometheus itself, for each target.
-        if name == "up" {
+        if FOREIGN.contains(&name) {
             return labels;
         }
         let (definition, part) =

@@ -287,6 +287,11 @@ fn rules() -> Vec<(&'static str, Vec<f64>, Told)> {
         ),
         ("PostriderLeasesLost", vec![], Not(watched)),
         (
+            "PostriderDrillIsOld",
+            vec![],
+            Not("it is about a machine beside the installation, which the services do not know"),
+        ),
+        (
             "PostriderBreakGlass",
             vec![],
             Not("it is a notice, for a day: nothing is out of order but who came in"),

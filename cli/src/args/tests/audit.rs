@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use clap::CommandFactory as _;
+
 use super::{leaves, section};
+use crate::args::Cli;
 use crate::commands::audit::actions;
 
 /// What an operation leaves in the audit log.
@@ -141,24 +144,46 @@ const COMMANDS: &[(&str, Audit)] = &[
     ),
 ];
 
-/// All others: they look, run a service or a stand-in, or ask a service.
+/// The commands that ask `operator-api` to change something.
+const ASKING_COMMANDS: &[&str] = &[
+    "broker rebuild",
+    "cancel notification",
+    "cancel push",
+    "cancel waiting",
+    "dead-letters discard",
+    "dead-letters note",
+    "dead-letters replay",
+    "jobs cancel",
+    "jobs pause",
+    "jobs rate",
+    "jobs resume",
+    "mails retry",
+    "pause lane",
+    "pause reseller",
+    "pause subscription",
+    "rescue",
+    "resume lane",
+    "resume reseller",
+    "resume subscription",
+    "retry-now lane",
+    "retry-now notification",
+    "retry-now push",
+    "retry-now subscription",
+    "visits end",
+    "visits revoke",
+];
+
+/// All others: they look, run a service or a stand-in, or do what a reseller does.
 const OTHER_COMMANDS: &[&str] = &[
     "activity",
     "attempts",
     "audit",
     "broker definitions",
-    "broker rebuild",
-    "cancel notification",
-    "cancel push",
-    "cancel waiting",
     "completions",
     "config check",
     "config show",
-    "dead-letters discard",
     "dead-letters groups",
     "dead-letters list",
-    "dead-letters note",
-    "dead-letters replay",
     "dead-letters show",
     "dead-letters timeline",
     "event list",
@@ -172,18 +197,13 @@ const OTHER_COMMANDS: &[&str] = &[
     "find",
     "healthcheck",
     "history",
-    "jobs cancel",
     "jobs list",
-    "jobs pause",
-    "jobs rate",
-    "jobs resume",
     "jobs show",
     "jobs watch",
     "keys list",
     "limits",
     "listen",
     "mails list",
-    "mails retry",
     "notifications cancel",
     "notifications list",
     "notifications resend",
@@ -191,9 +211,6 @@ const OTHER_COMMANDS: &[&str] = &[
     "notifications show",
     "notifications story",
     "overview",
-    "pause lane",
-    "pause reseller",
-    "pause subscription",
     "pauses",
     "portal-links create",
     "portal-links end",
@@ -211,17 +228,9 @@ const OTHER_COMMANDS: &[&str] = &[
     "replays cancel",
     "replays list",
     "replays show",
-    "rescue",
     "resellers",
     "resend",
-    "resume lane",
-    "resume reseller",
-    "resume subscription",
     "retry-now endpoint",
-    "retry-now lane",
-    "retry-now notification",
-    "retry-now push",
-    "retry-now subscription",
     "secrets list",
     "secrets revoke",
     "secrets rotate",
@@ -252,9 +261,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "up",
     "verify",
     "version",
-    "visits end",
     "visits list",
-    "visits revoke",
 ];
 
 /// The operations of an OpenAPI document that change something, by their names.
@@ -305,8 +312,23 @@ fn every_command_that_changes_the_database_is_in_the_audit_log_or_says_why_not()
         .map(|(path, _)| path.replacen("postrider ", "", 1))
         .collect();
     let mut decided = names(COMMANDS);
-    decided.extend(OTHER_COMMANDS.iter().map(|name| (*name).to_owned()));
+    let others = ASKING_COMMANDS.iter().chain(OTHER_COMMANDS);
+    decided.extend(others.map(|name| (*name).to_owned()));
     assert_eq!(decided, present, "does a new command change the database?");
+}
+
+#[test]
+fn every_command_of_operators_that_changes_something_takes_a_note() {
+    let changing = COMMANDS.iter().filter(|(_, audit)| matches!(audit, As(_)));
+    let changing = changing.map(|(name, _)| *name);
+    for name in changing.chain(ASKING_COMMANDS.iter().copied()) {
+        let mut command = &Cli::command();
+        for word in name.split(' ') {
+            command = command.find_subcommand(word).expect("a command");
+        }
+        let takes_note = command.get_arguments().any(|one| one.get_id() == "note");
+        assert!(takes_note, "postrider {name} takes no note");
+    }
 }
 
 #[test]

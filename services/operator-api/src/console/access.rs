@@ -18,7 +18,7 @@ use http_api::paging::List;
 use http_api::{FieldProblem, Id, Params, Payload, Problem};
 use uuid::Uuid;
 
-use super::act::{ActForm, Asked};
+use super::act::{ActForm, Asked, needed_note};
 use super::frame::{Frame, Page, done};
 use super::visit::Fields;
 use crate::app::App;
@@ -395,7 +395,11 @@ async fn revoke(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    match keys::revoke(State(app), admin, Id(id), why(&fields)).await {
+    let revoked = match why(&fields) {
+        Ok(why) => keys::revoke(State(app), admin, Id(id), why).await,
+        Err(problem) => Err(problem),
+    };
+    match revoked {
         Ok(_) => Ok(done(
             HERE,
             "The key is revoked. Services that remember it refuse it within seconds.",
@@ -430,7 +434,11 @@ async fn end(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    match visits::end(State(app), admin, Id(id), why(&fields)).await {
+    let ended = match why(&fields) {
+        Ok(why) => visits::end(State(app), admin, Id(id), why).await,
+        Err(problem) => Err(problem),
+    };
+    match ended {
         Ok(_) => Ok(done(
             HERE,
             "The visit is over. Its person has to sign in again within seconds.",
@@ -465,7 +473,11 @@ async fn end_portal(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    match portal_links::end(State(app), admin, Id(id), why(&fields)).await {
+    let ended = match why(&fields) {
+        Ok(why) => portal_links::end(State(app), admin, Id(id), why).await,
+        Err(problem) => Err(problem),
+    };
+    match ended {
         Ok(_) => Ok(done(
             HERE,
             "The visit is over. Its open pages are refused within seconds.",
@@ -474,8 +486,8 @@ async fn end_portal(
     }
 }
 
-fn why(fields: &Fields) -> Params<Why> {
-    Params(Why {
-        note: fields.get("note").map(str::to_owned),
-    })
+/// Why access is taken.
+fn why(fields: &Fields) -> Result<Params<Why>, Problem> {
+    let note = needed_note(fields)?.0.note;
+    Ok(Params(Why { note }))
 }

@@ -24,7 +24,9 @@ pub(super) struct ActForm {
     /// Where cancelling leads, and the act when it is done.
     pub(super) back: String,
     pub(super) button: &'static str,
+    /// A dangerous act always needs a note.
     pub(super) is_dangerous: bool,
+    /// Whether another one does.
     pub(super) needs_note: bool,
     /// What has to be typed.
     pub(super) expected: Option<String>,
@@ -122,6 +124,10 @@ impl ActForm {
         }
     }
 
+    fn asks_why(&self) -> bool {
+        self.is_dangerous || self.needs_note
+    }
+
     /// What is wrong with a field.
     fn wrong(&self, field: &str) -> Option<&str> {
         let mut errors = self.errors.iter();
@@ -177,6 +183,13 @@ pub(super) fn answered(page: impl IntoResponse, problem: Problem) -> Response {
 pub(super) fn note(fields: &Fields) -> Note {
     let note = fields.get("note").map(str::to_owned);
     Payload(NotePayload { note })
+}
+
+/// The note of a form that needs one where the API does without: what the API takes it goes on to take, and a person can always say why.
+pub(super) fn needed_note(fields: &Fields) -> Result<Note, Problem> {
+    let note = note(fields);
+    note.0.required()?;
+    Ok(note)
 }
 
 /// Whether the name was typed that an act is done to.

@@ -407,7 +407,6 @@ fn form(lane: &'static str, is_paused: bool, document: Option<&LaneDocument>, fr
         said: vec![waits, effect],
         button: if is_paused { "Resume" } else { "Pause" },
         is_dangerous: !is_paused,
-        needs_note: !is_paused,
         expected: Some(lane.to_owned()),
         fields: if is_paused { Vec::new() } else { vec![asked_end()] },
         ..ActForm::new(

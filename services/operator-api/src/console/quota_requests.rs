@@ -23,6 +23,7 @@ use super::markup::{self, Markup};
 use super::resellers::subscription::{Quota, quota};
 use super::visit::Fields;
 use crate::app::App;
+use crate::note::NotePayload;
 use crate::quota_requests::{self, ApprovalPayload, DenialPayload, QuotaRequestParams};
 use crate::request::{Administrator, Viewer};
 
@@ -331,10 +332,14 @@ async fn deny(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let viewer = admin.viewer();
-    let payload = Payload(DenialPayload {
-        note: fields.get("note").map(str::to_owned),
-    });
-    match quota_requests::deny(State(Arc::clone(&app)), admin, Id(id), payload).await {
+    let decided = match act::needed_note(&fields) {
+        Ok(Payload(NotePayload { note })) => {
+            let payload = Payload(DenialPayload { note });
+            quota_requests::deny(State(Arc::clone(&app)), admin, Id(id), payload).await
+        }
+        Err(problem) => Err(problem),
+    };
+    match decided {
         Ok(Json(view)) => {
             let said = format!(
                 "The request of {} is denied. Its quota stays, and it is told by mail.",

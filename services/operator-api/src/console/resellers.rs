@@ -339,7 +339,6 @@ fn pause_form(frame: &Frame, reseller: &str) -> ActForm {
         ],
         button: "Pause",
         is_dangerous: true,
-        needs_note: true,
         fields: vec![asked_end()],
         ..ActForm::new(frame, format!("{place}/pause"), place)
     }
@@ -351,7 +350,7 @@ pub(super) fn resume_form(frame: &Frame, reseller: &str) -> ActForm {
     ActForm {
         title: format!("Resume {reseller}"),
         said: vec![format!(
-            "What waits for {reseller} is sent by itself, within its quotas and requests a second. Subscriptions with a              pause of their own stay paused. You can pause it again at any time."
+            "What waits for {reseller} is sent by itself, within its quotas and requests a second. Subscriptions with a pause of their own stay paused. You can pause it again at any time."
         )],
         button: "Resume",
         ..ActForm::new(frame, format!("{place}/resume"), place)

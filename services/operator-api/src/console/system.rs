@@ -12,7 +12,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use http_api::Problem;
 
-use super::act::{ActForm, note};
+use super::act::{ActForm, needed_note, note};
 use super::frame::{Frame, Page, done};
 use super::now::{place, tone};
 use super::visit::Fields;
@@ -138,7 +138,11 @@ async fn rescue(operator: Operator, frame: Frame, fields: Fields) -> Result<Resp
 }
 
 async fn rebuild(operator: Operator, frame: Frame, fields: Fields) -> Result<Response, Problem> {
-    match restore::rebuild(operator, note(&fields)).await {
+    let rebuilt = match needed_note(&fields) {
+        Ok(note) => restore::rebuild(operator, note).await,
+        Err(problem) => Err(problem),
+    };
+    match rebuilt {
         Ok(Json(rebuilt)) => {
             let (pushes, notifications) = (frame.number(rebuilt.pushes), frame.number(rebuilt.notifications));
             let said = format!(

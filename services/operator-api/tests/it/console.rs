@@ -199,6 +199,17 @@ pub(crate) fn check_html(html: &str) {
     ] {
         assert!(!html.contains(never), "{never} stands in {html}");
     }
+    for form in html.split("<form ").skip(1) {
+        let form = form.split("</form>").next().unwrap();
+        // The gallery's forms do nothing.
+        let does_nothing = form.contains("action=\"/console/gallery\"");
+        if form.contains("<button class=\"btn danger\"") && !does_nothing {
+            let note = form.split("<textarea ").nth(1).unwrap_or_default();
+            let note = note.split('>').next().unwrap();
+            let is_needed = note.contains("name=\"note\"") && note.contains(" required");
+            assert!(is_needed, "a dangerous act needs a note: {form}");
+        }
+    }
     for (at, _) in html.match_indices(" id=\"") {
         let id = html[at + 5..].split('"').next().unwrap();
         let times = html.matches(&format!(" id=\"{id}\"")).count();

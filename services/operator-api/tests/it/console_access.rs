@@ -53,6 +53,8 @@ async fn a_key_is_made_shown_once_and_revoked_by_administrators(rig: &Rig) {
     let place = format!("/console/access/keys/{id}/revoke");
     holds(&page, &[&place]);
     holds(&admin.see(&place).await, &["This cannot be undone"]);
+    let again = admin.refused(&place, &[("note", " ")], 422).await;
+    holds(&again, &["Nothing was done", "aria-invalid=\"true\""]);
     let (to, page) = admin.act(&place, &[("note", "has left")]).await;
     assert_eq!(to, "/console/access");
     holds(&page, &["The key is revoked."]);
@@ -63,7 +65,7 @@ async fn a_key_is_made_shown_once_and_revoked_by_administrators(rig: &Rig) {
     );
     let log = rig.all("/audit?action=api-key.revoke", 10).await;
     assert_eq!((log.len(), &log[0]["note"]), (1, &json!("has left")));
-    admin.refused(&place, &[], 404).await;
+    admin.refused(&place, &[("note", "late")], 404).await;
 }
 
 #[testkit::test]
@@ -124,6 +126,7 @@ async fn a_visit_is_ended_by_administrators(rig: &Rig) {
     let place = format!("/console/access/visits/{id}/end");
     holds(&admin.see("/console/access").await, &[&place]);
     viewer.refused(&place, &[], 403).await;
+    admin.refused(&place, &[], 422).await;
     let (_, page) = admin.act(&place, &[("note", "left the desk")]).await;
     holds(&page, &["The visit is over."]);
     assert!(!page.contains(&place), "it is not listed any more");

@@ -320,9 +320,12 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
         &["acme may get 200 notifications a day, 30 attempts a second now"],
     );
     assert!(!page.contains(&second.to_string()), "it is not open any more");
-    let (_, page) = admin.act(&path(first, "deny"), &[]).await;
+    let again = admin.refused(&path(first, "deny"), &[("note", "")], 422).await;
+    holds(&again, &["Nothing was done", "decide-note-error"]);
+    let why = [("note", "no room before Christmas")];
+    let (_, page) = admin.act(&path(first, "deny"), &why).await;
     holds(&page, &["is denied", "No quota request is open"]);
-    admin.refused(&path(first, "deny"), &[], 409).await;
+    admin.refused(&path(first, "deny"), &why, 409).await;
     holds(&admin.see(&path(first, "deny")).await, &["It is decided already"]);
     holds(
         &admin.see("/console/quota-requests?status=APPROVED").await,
@@ -466,6 +469,7 @@ async fn lost_ones_are_rescued_and_the_broker_is_rebuilt(rig: &Rig) {
         .await;
     let (_, page) = browser.act("/console/system/rescue", &[]).await;
     holds(&page, &["1 notification", "wait again"]);
+    browser.refused("/console/system/rebuild", &[], 422).await;
     let (_, page) = browser
         .act("/console/system/rebuild", &[("note", "the volume was lost")])
         .await;

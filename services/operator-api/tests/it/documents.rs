@@ -18,6 +18,32 @@ fn every_operation_that_needs_a_key_names_its_problems() {
     testkit::openapi::assert_references_resolve(&document);
 }
 
+#[test]
+fn every_operation_that_changes_something_takes_a_note() {
+    let document = serde_json::to_value(operator_api::openapi()).unwrap();
+    let noted = |operation: &Value| {
+        let in_query = |parameter: &Value| parameter["name"] == "note";
+        let parameters = operation["parameters"].as_array();
+        let body = &operation["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+        let schema = body.as_str().and_then(|place| place.strip_prefix('#'));
+        parameters.is_some_and(|all| all.iter().any(in_query))
+            || schema.is_some_and(|place| {
+                let schema = document.pointer(place);
+                schema.is_some_and(|schema| !schema["properties"]["note"].is_null())
+            })
+    };
+    let mut seen = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if method != "get" {
+                assert!(noted(operation), "{method} {path} takes no note");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 30, "{seen}");
+}
+
 #[testkit::test]
 async fn the_documents_and_the_probes_need_no_key(rig: &Rig) {
     let open = async |path: &str| rig.request("GET", path).send().await.unwrap();

@@ -93,6 +93,7 @@ async fn an_administrator_ends_a_visit_to_a_dashboard(rig: &Rig) {
     assert!(!operator.see("/console/access").await.contains(&place));
     operator.refused(&place, &[("note", "why")], 403).await;
     holds(&admin.see(&place).await, &["revoke the key that makes them"]);
+    admin.refused(&place, &[], 422).await;
 
     let key = rig.key_of(Role::Admin).await;
     let path = format!("/portal-visits/{}?note=enough", visit.id);

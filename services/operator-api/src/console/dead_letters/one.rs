@@ -150,7 +150,6 @@ fn discard_form(letter: &DeadLetterView, back: String, frame: &Frame) -> ActForm
         ],
         button: "Discard",
         is_dangerous: true,
-        needs_note: true,
         ..ActForm::new(frame, format!("{}/discard", path(letter.id)), back)
     }
 }

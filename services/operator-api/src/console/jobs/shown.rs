@@ -13,7 +13,7 @@ use http_api::{Id, Params, Payload, Problem};
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::console::act::{ActForm, Asked, note};
+use crate::console::act::{ActForm, Asked, needed_note, note};
 use crate::console::dead_letters::{Chosen, cause, moment};
 use crate::console::frame::{Frame, Page, done};
 use crate::console::visit::Fields;
@@ -390,7 +390,7 @@ async fn did(operator: Operator, id: Uuid, act: JobAct, fields: &Fields) -> Resu
         ),
         JobAct::Rate => return change_rate(operator, id, fields).await,
         JobAct::Cancel => (
-            dead_letter_jobs::cancel(operator, Id(id), note(fields)).await,
+            dead_letter_jobs::cancel(operator, Id(id), needed_note(fields)?).await,
             "The job was cancelled. What it has done stays done; the dead letters that are left stay open.",
         ),
     };

@@ -283,7 +283,6 @@ fn pause_form(frame: &Frame, it: &SubscriptionDocument) -> ActForm {
         ],
         button: "Pause",
         is_dangerous: true,
-        needs_note: true,
         fields: vec![asked_end()],
         ..ActForm::new(frame, format!("{place}/pause"), place)
     }

@@ -76,7 +76,6 @@ pub(in crate::console) fn cancel_form(
             "Cancel the notification"
         },
         is_dangerous: true,
-        needs_note: true,
         in_dialog,
         ..ActForm::new(frame, format!("{}/cancel", place_of(kind, id)), back)
     }

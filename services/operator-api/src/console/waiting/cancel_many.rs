@@ -165,7 +165,6 @@ fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActFo
         said,
         button: "Cancel them",
         is_dangerous: true,
-        needs_note: true,
         expected: (count > TYPED_ABOVE).then(|| count.to_string()),
         ..ActForm::new(frame, format!("{HERE}?{action}"), chosen.back().to_owned())
     }

@@ -112,6 +112,9 @@ async fn a_job_is_about_what_was_counted_and_is_steered(rig: &Rig) {
             &operator.see(&format!("{job}/{act}")).await,
             &["name=\"note\"", "Back</a>", "0 of 2 looked at"],
         );
+        if act == "cancel" {
+            operator.refused(&format!("{job}/{act}"), &[], 422).await;
+        }
         let (to, page) = operator.act(&format!("{job}/{act}"), &[("note", "a")]).await;
         assert_eq!(to, job);
         holds(&page, &[said, status]);

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::get;
 
+use cause::KINDS;
 pub(super) use cause::cause;
 pub(super) use chosen::{AGES, Chosen, moment};
 pub(super) use one::replay_form;

@@ -14,6 +14,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use chrono::{DateTime, Utc};
+use domain::notification::ERROR_TYPES;
 use domain::reason::NotificationReason;
 use http::StatusCode;
 use http_api::{FieldProblem, Params, Problem, ProblemKind};
@@ -68,6 +69,8 @@ struct WaitingParams {
     event_id: Option<String>,
     event_type: Option<String>,
     value: Option<String>,
+    code: Option<String>,
+    error: Option<String>,
     since: Option<String>,
     until: Option<String>,
     limit: Option<usize>,
@@ -101,6 +104,8 @@ impl WaitingParams {
             &self.event_id,
             &self.event_type,
             &self.value,
+            &self.code,
+            &self.error,
             &self.since,
             &self.until,
         ];
@@ -182,6 +187,11 @@ impl Waiting {
         NotificationReason::all()
             .map(|reason| reason.to_string())
             .collect()
+    }
+
+    /// How the last attempt can have failed.
+    fn error_types(&self) -> [&'static str; 8] {
+        ERROR_TYPES
     }
 
     /// How it is, in a sentence.
@@ -411,6 +421,8 @@ async fn of_notifications(
         status: one(status),
         event_type: params.event_type.clone(),
         value: params.value.clone(),
+        code: code(params.code.as_deref())?,
+        error: params.error.clone(),
         since: moment("since", params.since.as_deref())?,
         until: moment("until", params.until.as_deref())?,
         limit,
@@ -422,6 +434,12 @@ async fn of_notifications(
             .await?
             .0,
     )
+}
+
+/// A status code of the address; what is no number is refused as the API refuses other ones.
+fn code(given: Option<&str>) -> Result<Option<u16>, Problem> {
+    let read = given.map(str::parse).transpose();
+    read.map_err(|_| Problem::query("code", "must be between 100 and 599"))
 }
 
 fn one(status: &str) -> Option<String> {

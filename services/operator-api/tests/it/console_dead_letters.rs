@@ -90,6 +90,17 @@ async fn groups_say_what_went_wrong_where_and_how_often(rig: &Rig) {
         .see("/console/dead-letters?reseller=acme&since=24h")
         .await;
     holds(&page, &["1 open in 1 group:", "nothing is counted by the hour"]);
+    let page = operator
+        .see("/console/dead-letters?fingerprint=delivery/http/5*")
+        .await;
+    holds(
+        &page,
+        &[
+            "1 open in 1 group",
+            "list=\"kinds\"",
+            "<option value=\"delivery/http/5*\">the endpoint fails (5xx)",
+        ],
+    );
     let page = operator.see("/console/dead-letters?reseller=unknown").await;
     holds(&page, &["No dead letter matches reseller unknown"]);
     for wrong in [

@@ -392,6 +392,27 @@ async fn notifications_that_wait_are_found_by_their_filters(rig: &Rig) {
             "{query}"
         );
     }
+    let retry = make(NotificationState::Retry).await;
+    for (query, is_there) in [
+        ("&code=503", true),
+        ("&code=503&error=HTTP&status=RETRY", true),
+        ("&code=404", false),
+        ("&error=TIMEOUT", false),
+    ] {
+        let page = of(query).await;
+        assert_eq!(page.contains(&row(retry.id.uuid())), is_there, "{query}");
+        assert!(!page.contains(&row(scheduled.id.uuid())), "{query}");
+        assert!(
+            !page.contains("Cancel all that match"),
+            "what only a list knows is cancelled one by one: {query}"
+        );
+    }
+    for (wrong, field) in [("code=all", "code"), ("code=99", "code"), ("error=SLOW", "error")] {
+        let path = format!("/console/waiting?lane=reseller&{wrong}");
+        let answer = browser.get(&path).await;
+        assert_eq!(answer.status, 400, "{wrong}");
+        holds(&answer.html, &[&format!("href=\"#{field}\"")]);
+    }
     let of_event = of(&format!("&eventId={}", sent.event)).await;
     holds(&of_event, &[&row(sent.id.uuid()), "The endpoint accepted it"]);
     holds(

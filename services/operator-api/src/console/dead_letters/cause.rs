@@ -2,6 +2,28 @@
 
 use domain::dead_letter::FailureClass;
 
+/// Kinds that are looked for, as the filter takes them, in words; of one answer it is `delivery/http/503*`.
+pub(super) const KINDS: [(&str, &str); 15] = [
+    ("delivery/http/5*", "the endpoint fails (5xx)"),
+    ("delivery/http/4*", "the endpoint refuses (4xx)"),
+    ("delivery/http/3*", "the endpoint redirects"),
+    ("delivery/timeout", "the endpoint does not answer in time"),
+    ("delivery/connect", "no connection to the endpoint"),
+    ("delivery/dns", "the endpoint's name cannot be resolved"),
+    ("delivery/tls", "no secure connection to the endpoint"),
+    ("delivery/egress", "the endpoint's address may not be called"),
+    ("delivery/expired", "it waited for too long"),
+    ("swrve/5*", "Swrve fails (5xx)"),
+    ("swrve/4*", "Swrve refuses (4xx)"),
+    ("swrve/unreachable", "Swrve does not answer"),
+    ("prototype-key/*", "no push key is configured"),
+    ("broker/*", "the broker gave the message up"),
+    (
+        "recovery/possibly-sent/*",
+        "it may have been sent before the database was restored",
+    ),
+];
+
 /// A fingerprint in words.
 pub(in crate::console) fn cause(fingerprint: &str) -> String {
     let rest = |skip| fingerprint.split('/').skip(skip).collect::<Vec<_>>().join(", ");
@@ -38,6 +60,15 @@ pub(in crate::console) fn cause(fingerprint: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_kind_that_is_suggested_finds_what_it_says() {
+        for (kind, said) in KINDS {
+            let (words, _) = said.split_once(" (").unwrap_or((said, ""));
+            let one = cause(&kind.replace('*', "03"));
+            assert!(one.starts_with(words), "{kind}: {one}");
+        }
+    }
 
     #[test]
     fn a_fingerprint_says_what_went_wrong() {

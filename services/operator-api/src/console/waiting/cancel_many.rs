@@ -45,7 +45,14 @@ struct Chosen {
 
 /// Where what a list shows is cancelled; none when it is filtered by what only a list knows, or by nothing, or shows what has ended.
 pub(super) fn place(params: &WaitingParams) -> Option<String> {
-    let only_listed = [&params.reason, &params.device, &params.event_id, &params.value];
+    let only_listed = [
+        &params.reason,
+        &params.device,
+        &params.event_id,
+        &params.value,
+        &params.code,
+        &params.error,
+    ];
     let status = params.status.as_deref();
     let waits = status.is_none_or(|status| !["SENT", "FAILED", "GIVEN_UP", ANY].contains(&status));
     if only_listed.iter().any(|word| word.is_some()) || !waits || !(params.filters() || status.is_some()) {

@@ -61,6 +61,7 @@ pub use dead_letters::{
     BrokerDeadLetter, DeadLetterCursor, DeadLetterFilter, DeadLetterGroup, DeadLetterGroupKey,
     DeadLetterGroupNote, DeadLetterGroups, DeadLetterHistory, DeadLetterHours, DeadLetterLane,
     DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterSubject, DeadLetterView,
+    DeadLettersByReseller, ResellerDeadLetters,
 };
 pub use error::{Error, singly, within};
 pub use examined::Examined;

@@ -15,7 +15,7 @@ export const PLACES = [
 export const pages = () => {
   const made = content();
   return [
-    ...PLACES, "/console/dead-letters/list", `/console/dead-letters/${made.deadLetter}`, `/console/dead-letters/${made.pushDeadLetter}`,
+    ...PLACES, "/console/dead-letters/list", "/console/dead-letters/resellers", `/console/dead-letters/${made.deadLetter}`, `/console/dead-letters/${made.pushDeadLetter}`,
     "/console/jobs/new?action=replay&lane=push", `/console/jobs/${made.job}`, `/console/resellers/${process.env.RESELLER_ID}`,
     `/console/subscriptions/${made.held}`, `/console/explain/${made.push}`, `/console/explain/${made.delivered}`, "/console/search?q=web", "/console/nothing-here",
     ...(process.env.GALLERY ? ["/console/gallery"] : []),

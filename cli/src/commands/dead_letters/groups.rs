@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::filter::FilterArgs;
-use super::nothing;
+use super::{by_reseller, nothing};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
 
@@ -18,10 +18,13 @@ const DETAIL_MAX: usize = 60;
 pub(crate) struct GroupsArgs {
     #[command(flatten)]
     filter: FilterArgs,
+    /// By what: the cause and its place, or whose they are.
+    #[arg(long, default_value = "cause", value_parser = PossibleValuesParser::new(["cause", "reseller"]))]
+    by: String,
     /// In this state.
     #[arg(long, default_value = "OPEN", value_parser = PossibleValuesParser::new(["OPEN", "REPLAYED", "DISCARDED", "ALL"]))]
     state: String,
-    /// How many groups.
+    /// How many groups, or resellers.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
     #[command(flatten)]
@@ -82,8 +85,12 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
     let mut query = filter.filter(SystemClock.now());
     query.insert("state".to_owned(), args.state.as_str().into());
     query.insert("limit".to_owned(), args.limit.into());
-    let document: Value = api.get("/dead-letters/groups", &query).await?;
     let form = args.form.form();
+    if args.by == "reseller" {
+        let document: Value = api.get("/dead-letters/resellers", &query).await?;
+        return by_reseller::print(&document, form);
+    }
+    let document: Value = api.get("/dead-letters/groups", &query).await?;
     if form == Form::Json {
         return output::json(&document);
     }

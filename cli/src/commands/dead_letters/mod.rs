@@ -1,5 +1,6 @@
 //! `postrider dead-letters`: what will not be delivered unless an operator acts.
 
+mod by_reseller;
 pub(crate) mod filter;
 mod groups;
 mod list;
@@ -26,10 +27,11 @@ Examples:
   postrider dead-letters list --state ALL --order oldest --limit 200 --json")]
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
-    /// Counts dead letters by kind of failure and by where it was, the most frequent first.
+    /// Counts dead letters by kind of failure and by where it was, or by reseller, the most frequent first.
     #[command(after_help = "\
 Examples:
   postrider dead-letters groups                                   what went wrong, and how often
+  postrider dead-letters groups --by reseller                     whose they are
   postrider dead-letters groups --lane reseller --older-than 1d")]
     Groups(groups::GroupsArgs),
     /// Notes what is known of a group of dead letters and who looks after it, in place of what was noted before.

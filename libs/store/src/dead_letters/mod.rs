@@ -4,6 +4,7 @@
 //! `resolution`.
 
 mod archive;
+mod by_reseller;
 mod filter;
 mod groups;
 mod growth;
@@ -15,6 +16,7 @@ mod streams;
 mod view;
 
 pub use archive::{BrokerDeadLetter, DeadLetterLane};
+pub use by_reseller::{DeadLettersByReseller, ResellerDeadLetters};
 pub use filter::{DeadLetterFilter, DeadLetterReason, DeadLetterState};
 pub use groups::{DeadLetterGroup, DeadLetterGroups};
 pub use growth::DeadLetterHours;

@@ -1,5 +1,7 @@
 //! Lists and groups of dead letters: compared, for every filter, with what the rows themselves say.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use sqlx::PgPool;
@@ -249,6 +251,56 @@ async fn the_groups_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) 
         assert_eq!(
             (two.total, &two.groups[..]),
             (groups.total, &groups.groups[..groups.groups.len().min(2)])
+        );
+    }
+}
+
+#[testkit::database_test]
+async fn the_resellers_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) {
+    make_dead_letters(&pool, 1_200).await;
+    let store = Store::from_pool(pool.clone());
+    let all = all_dead_letters(&pool, &store).await;
+    for filter in filters(SystemClock.now()) {
+        let mut expected: BTreeMap<&str, Vec<&DeadLetterView>> = BTreeMap::new();
+        for letter in all.iter().filter(|letter| matches(&filter, letter)) {
+            if let Some(reseller) = &letter.reseller {
+                expected.entry(reseller).or_default().push(letter);
+            }
+        }
+        let found = store.dead_letters_by_reseller(&filter, 1_000).await.unwrap();
+        assert_eq!(
+            (found.total, found.resellers.len()),
+            (expected.len() as u64, expected.len()),
+            "{filter:?}"
+        );
+        for of in &found.resellers {
+            let letters = &expected[of.reseller.as_str()];
+            let last = letters.last().unwrap();
+            assert_eq!(
+                (of.dead_letters, of.at_least),
+                (letters.len() as u64, false),
+                "{filter:?}"
+            );
+            assert_eq!(
+                (of.last_seen, of.sample, &of.detail),
+                (last.created_at, last.id, &last.detail),
+                "{filter:?}"
+            );
+            let times = |fingerprint: &str| {
+                letters
+                    .iter()
+                    .filter(|one| one.fingerprint == fingerprint)
+                    .count()
+            };
+            let most = letters.iter().map(|one| times(&one.fingerprint)).max();
+            assert_eq!(Some(times(&of.fingerprint)), most, "{filter:?}");
+        }
+        let counts: Vec<u64> = found.resellers.iter().map(|of| of.dead_letters).collect();
+        assert!(counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
+        let one = store.dead_letters_by_reseller(&filter, 1).await.unwrap();
+        assert_eq!(
+            (one.total, &one.resellers[..]),
+            (found.total, &found.resellers[..found.resellers.len().min(1)])
         );
     }
 }

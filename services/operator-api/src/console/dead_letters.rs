@@ -7,6 +7,7 @@ mod groups;
 mod list;
 mod noted;
 mod one;
+mod resellers;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use crate::app::App;
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/console/dead-letters", get(groups::page))
+        .route("/console/dead-letters/resellers", get(resellers::page))
         .route("/console/dead-letters/list", get(list::page))
         .route("/console/dead-letters/export", get(list::export))
         .route("/console/dead-letters/note", get(noted::ask).post(noted::put))
@@ -39,7 +41,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
 }
 
 /// The views of what a filter chooses: address, name, and whether it is this one.
-fn tabs(chosen: &Chosen, here: &str) -> [(String, &'static str, bool); 3] {
+fn tabs(chosen: &Chosen, here: &str) -> [(String, &'static str, bool); 4] {
     [
         (
             chosen.link("/console/dead-letters", &[]),
@@ -50,6 +52,11 @@ fn tabs(chosen: &Chosen, here: &str) -> [(String, &'static str, bool); 3] {
             chosen.link("/console/dead-letters", &[("by", "endpoint")]),
             "By endpoint",
             here == "endpoint",
+        ),
+        (
+            chosen.link("/console/dead-letters/resellers", &[]),
+            "By reseller",
+            here == "reseller",
         ),
         (
             chosen.link("/console/dead-letters/list", &[]),

@@ -7,6 +7,7 @@ pub(crate) mod filter;
 mod groups;
 mod list;
 mod note;
+mod resellers;
 mod show;
 pub(crate) mod timeline;
 
@@ -17,6 +18,7 @@ pub(crate) use list::{__path_list, list};
 #[cfg(feature = "fuzzing")]
 pub(crate) use list::{ListParams, part};
 pub(crate) use note::{__path_put_note, GroupNotePayload, put_note};
+pub(crate) use resellers::{__path_resellers, ResellerDocument, resellers};
 pub(crate) use show::{__path_show, DetailsDocument, show};
 pub(crate) use timeline::{__path_timeline, GroupTimeline, timeline};
 use utoipa_axum::router::OpenApiRouter;
@@ -29,6 +31,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(groups))
+        .routes(routes!(resellers))
         .routes(routes!(put_note))
         .routes(routes!(timeline))
         .routes(routes!(show))

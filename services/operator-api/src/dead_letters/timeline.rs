@@ -124,7 +124,7 @@ pub(crate) async fn timeline(
     }))
 }
 
-fn within(name: &'static str, number: u32, (least, most): (u32, u32)) -> Result<u32, Problem> {
+pub(super) fn within(name: &'static str, number: u32, (least, most): (u32, u32)) -> Result<u32, Problem> {
     if (least..=most).contains(&number) {
         return Ok(number);
     }

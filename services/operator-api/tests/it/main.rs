@@ -18,6 +18,7 @@ mod console_search;
 mod controls;
 mod dead_letter_jobs;
 mod dead_letters;
+mod dead_letters_by_reseller;
 mod documents;
 mod event_types;
 mod explain;

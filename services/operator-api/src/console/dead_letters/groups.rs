@@ -154,7 +154,8 @@ impl Row {
     }
 }
 
-fn named(key: &str) -> String {
+/// The name of a row, from what tells it from others.
+pub(super) fn named(key: &str) -> String {
     let digest: [u8; 32] = Sha256::digest(key).into();
     let short: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("group-{short}")
@@ -215,7 +216,7 @@ impl Groups {
         SHOWN.into_iter().take(last + 1).filter(move |rows| *rows > shown)
     }
 
-    fn tabs(&self) -> [(String, &'static str, bool); 3] {
+    fn tabs(&self) -> [(String, &'static str, bool); 4] {
         super::tabs(&self.chosen, if self.by_endpoint { "endpoint" } else { "cause" })
     }
 

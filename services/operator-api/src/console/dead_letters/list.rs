@@ -45,7 +45,7 @@ impl List {
         export::link(&self.frame, "/console/dead-letters/export", format)
     }
 
-    fn tabs(&self) -> [(String, &'static str, bool); 3] {
+    fn tabs(&self) -> [(String, &'static str, bool); 4] {
         super::tabs(&self.chosen, "list")
     }
 }

@@ -1,0 +1,67 @@
+//! `/console/dead-letters/resellers`: whose the dead letters are, with what goes wrong there most often.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use http_api::Problem;
+
+use super::groups::named;
+use super::{AGES, Chosen};
+use crate::app::App;
+use crate::console::frame::{Frame, Page};
+use crate::dead_letters::{self, ResellerDocument};
+use crate::request::Viewer;
+
+#[derive(Template)]
+#[template(path = "dead_letters_resellers.html")]
+struct Resellers {
+    frame: Frame,
+    chosen: Chosen,
+    ages: [(&'static str, &'static str, i64); 4],
+    rows: Vec<Row>,
+    /// How many resellers there are, those that are not shown included.
+    total: u64,
+}
+
+/// The dead letters of one reseller.
+struct Row {
+    /// Names the row, the same for as long as it is there.
+    id: String,
+    it: ResellerDocument,
+    /// The filter that is about this reseller alone.
+    chosen: Chosen,
+}
+
+impl Resellers {
+    fn tabs(&self) -> [(String, &'static str, bool); 4] {
+        super::tabs(&self.chosen, "reseller")
+    }
+
+    fn is_short(&self) -> bool {
+        self.total > self.rows.len() as u64
+    }
+}
+
+pub(super) async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+) -> Result<impl IntoResponse, Problem> {
+    let chosen = Chosen::asked(&frame, &[]);
+    let params = chosen.params(frame.now, &[]).await?;
+    let found = dead_letters::resellers(State(app), viewer, params).await?.0;
+    let rows = found.items.into_iter().map(|it| Row {
+        id: named(&it.reseller_id),
+        chosen: chosen.with("reseller", &it.reseller_id),
+        it,
+    });
+    Ok(Page(Resellers {
+        rows: rows.collect(),
+        chosen,
+        ages: AGES,
+        total: found.total,
+        frame,
+    }))
+}

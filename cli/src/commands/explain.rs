@@ -72,6 +72,9 @@ fn told(story: &Value) -> String {
         styled(&headline, STRONG),
         hanging("", &text_of(&story["headline"]), 0)
     );
+    if let Some(delay) = story["delay"]["text"].as_str() {
+        let _ = writeln!(text, "{}", hanging("", &harmless(delay), 0));
+    }
     let lines = items(&story["story"]);
     if !lines.is_empty() {
         text.push('\n');
@@ -114,6 +117,7 @@ mod tests {
         let story = json!({
             "id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "kind": "push", "state": "RETRY",
             "headline": "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 1 of 5 failed.",
+            "delay": {"text": "1 min since it was accepted: 1 min waiting for another attempt.", "parts": []},
             "story": [{"at": "2026-11-21T12:00:00.123456Z", "text": "Accepted for IOS."}],
             "next": {"at": "2026-11-21T12:01:30Z", "text": "The retry-worker puts it into the queue again."},
             "commands": ["postrider rescue"],
@@ -121,7 +125,8 @@ mod tests {
         assert_eq!(
             anstream::adapter::strip_str(&told(&story)).to_string(),
             "push 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d: RETRY\n\
-             Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 1 of 5 failed.\n\n\
+             Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 1 of 5 failed.\n\
+             1 min since it was accepted: 1 min waiting for another attempt.\n\n\
              2026-11-21 12:00:00 UTC  Accepted for IOS.\n\n\
              Next: The retry-worker puts it into the queue again. (2026-11-21 12:01:30 UTC)\n\n  $ postrider rescue"
         );

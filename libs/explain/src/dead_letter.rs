@@ -44,6 +44,7 @@ pub fn describe(
         headline: format!("{}{standing}", headline(letter, &about, context)),
         story: lines,
         next: next(letter),
+        delay: None,
         commands: commands(letter),
     }
 }

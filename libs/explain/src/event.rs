@@ -49,6 +49,7 @@ pub fn describe(event: &EventView, context: &Context) -> Explanation {
         },
         story: lines(event, context),
         next: next(event, waiting, context),
+        delay: None,
         commands: commands(event, context),
     }
 }

@@ -11,6 +11,7 @@ use store::{AuditView, DeadLetterState, DeadLetterView, PauseView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::delay::Delay;
 use crate::words::{time, when};
 
 /// What became of one thing, in sentences. The shape is documented in docs/cli.md and stable.
@@ -35,6 +36,8 @@ pub struct Explanation {
     pub story: Vec<Line>,
     /// What happens next.
     pub next: Next,
+    /// Where the time of a push or a notification went; null when it took less than ten seconds.
+    pub delay: Option<Delay>,
     /// Commands that help, or show more.
     pub commands: Vec<String>,
 }

@@ -2,6 +2,7 @@
 //! next, and what helps. Pure: who asks reads the rows, and everything that people see says it in the same words.
 
 mod dead_letter;
+mod delay;
 mod event;
 mod event_notification;
 mod explanation;
@@ -16,6 +17,7 @@ mod user_agent;
 pub mod words;
 
 pub use dead_letter::describe as dead_letter;
+pub use delay::{Delay, DelayPart};
 pub use event::describe as event;
 pub use event_notification::describe as event_notification;
 pub use explanation::{Context, Explanation, Line, Next, Rules};

@@ -9,12 +9,13 @@ use domain::subscription::SubscriptionState;
 use store::timeline::NotificationTimeline;
 use store::webhook::DeliveryAttemptView;
 
+use crate::delay::{Attempted, Course, Delay, delay};
 use crate::explanation::{
     Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of,
     sentence,
 };
 use crate::item::{Item, after, is_lost, last_failure};
-use crate::words::{endpoint, number, of};
+use crate::words::{endpoint, number, of, waits};
 
 /// What may still become of a notification that was not delivered and has ended, by how much that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +66,7 @@ pub fn describe(history: &NotificationTimeline, context: &Context) -> Explanatio
         headline,
         story: describer.lines(),
         next,
+        delay: describer.delay(),
         commands: describer.commands(),
     }
 }
@@ -105,6 +107,31 @@ impl Describer<'_> {
         lines.extend(self.waiting());
         lines.sort_by_key(|line| line.at);
         lines
+    }
+
+    fn delay(&self) -> Option<Delay> {
+        let it = self.history;
+        let is_paused = self.pause().is_some() || it.subscription.paused_at.is_some();
+        let reason = it.reason.as_ref().map_or("", NotificationReason::as_str);
+        let course = Course {
+            accepted_at: it.created_at,
+            finished_at: it.finished_at,
+            now: self.context.now,
+            claimed: it.claimed,
+            again_after: it.resent_after,
+            again_at: it.resent_at,
+            waits: match it.status {
+                _ if is_paused => "for the end of a pause",
+                NotificationStatus::InMemory => "for its turn in the queue",
+                status => waits(status.as_str(), reason),
+            },
+        };
+        let attempts = it.history.iter().map(|attempt| Attempted {
+            number: attempt.number,
+            started_at: attempt.started_at,
+            millis: attempt.millis,
+        });
+        delay(&course, attempts)
     }
 
     /// Since when it waits, for what is not told by an attempt.

@@ -3,9 +3,11 @@
 use domain::dead_letter::FailureClass;
 use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
 use domain::reason::PushReason;
+use store::DeadLetterState;
 use store::push::{Ahead, AttemptView, HoldView};
 use store::timeline::PushTimeline;
 
+use crate::delay::{Attempted, Course, Delay, delay};
 use crate::explanation::{
     Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of,
     sentence,
@@ -24,6 +26,7 @@ pub fn describe(history: &PushTimeline, context: &Context) -> Explanation {
         headline,
         story: describer.lines(),
         next,
+        delay: describer.delay(),
         commands: describer.commands(),
     }
 }
@@ -61,6 +64,34 @@ impl Describer<'_> {
         }
         lines.sort_by_key(|line| line.at);
         lines
+    }
+
+    fn delay(&self) -> Option<Delay> {
+        let push = &self.history.push;
+        let letters = self.history.dead_letters.iter();
+        let replayed = letters.filter(|letter| letter.state == DeadLetterState::Replayed);
+        let course = Course {
+            accepted_at: push.created_at,
+            finished_at: push.finished_at,
+            now: self.context.now,
+            claimed: push.claimed,
+            again_after: push.replayed_after,
+            again_at: replayed.filter_map(|letter| letter.resolved_at).max(),
+            waits: match push.status {
+                PushStatus::Scheduled if push.next_attempt_at > Some(self.context.now) => {
+                    "for its sending window"
+                }
+                _ if self.stopped().is_some() => "while the lane sends nothing",
+                PushStatus::Retry => "for another attempt",
+                _ => "for its turn in the queue",
+            },
+        };
+        let attempts = push.history.iter().map(|attempt| Attempted {
+            number: attempt.number,
+            started_at: attempt.started_at,
+            millis: attempt.millis,
+        });
+        delay(&course, attempts)
     }
 
     fn waiting(&self) -> Line {

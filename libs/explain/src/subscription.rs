@@ -38,6 +38,7 @@ pub fn describe(facts: &SubscriptionFacts, context: &Context) -> Explanation {
         headline: [describer.state(), describer.waiting(), describer.limits()].join(" "),
         story: describer.lines(),
         next: describer.next(),
+        delay: None,
         commands: describer.commands(),
     }
 }

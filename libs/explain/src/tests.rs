@@ -1,5 +1,6 @@
 //! Every state of both lanes, and the story that is told of it.
 
+mod delays;
 mod events;
 mod notifications;
 mod pushes;

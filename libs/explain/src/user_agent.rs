@@ -27,6 +27,7 @@ pub fn describe(stored: &StoredClient, sought: Option<&str>, context: &Context) 
         },
         story: story(stored, context),
         next: next(stored, context),
+        delay: None,
         commands: Vec::new(),
     }
 }

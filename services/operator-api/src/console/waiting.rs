@@ -4,6 +4,7 @@ mod cancel;
 mod cancel_many;
 mod export;
 mod rows;
+mod sums;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,7 @@ use crate::notifications::{self, NotificationDocument, NotificationParams};
 use crate::pauses;
 use crate::pushes::{self, PushDocument, PushParams};
 use crate::request::Viewer;
+use crate::status;
 
 pub(super) use cancel::{cancel_form, place_of, subject_of};
 use rows::{About, Row, row_of_notification, row_of_push};
@@ -124,6 +126,8 @@ struct Waiting {
     /// What is held because what it goes to is out of order.
     holds: Vec<HoldView>,
     errors: Vec<FieldProblem>,
+    /// What all of the lane waits for, while nothing is filtered.
+    sums: Option<String>,
 }
 
 /// Those of one status.
@@ -274,7 +278,16 @@ async fn page(
         .find(|pause| pause.scope == "lane" && pause.key == lane);
     let mut holds = http_api::by(viewer.deadline, ("the holds", "read"), app.store.list_holds()).await?;
     holds.retain(|hold| (hold.class == SWRVE) == params.is_push() && hold.answered_at.is_none());
-    let (sections, errors) = match sections(&app, viewer, &frame, &params).await {
+    let is_whole = !params.filters() && params.one_status().is_none();
+    let summed = async {
+        if !is_whole {
+            return None;
+        }
+        let status = status::status(State(Arc::clone(&app)), viewer).await.0;
+        sums::said(&status, lane)
+    };
+    let (sections, sums) = tokio::join!(sections(&app, viewer, &frame, &params), summed);
+    let (sections, errors) = match sections {
         Ok(sections) => (sections, Vec::new()),
         Err(problem) if problem.kind() == ProblemKind::INVALID_QUERY => {
             (Vec::new(), problem.errors().to_vec())
@@ -292,6 +305,7 @@ async fn page(
         sections,
         pause,
         holds,
+        sums: sums.filter(|_| errors.is_empty()),
         errors,
     });
     Ok((status, page).into_response())

@@ -151,13 +151,14 @@ async fn pages_of_console(rig: &Rig) -> Result<Vec<Page>> {
     .await?;
     let notification = find(rig, FAILED).await?;
     let page = |name, path: &str| page(name, format!("/console{path}"));
-    let groups = Page {
+    let groups = |name, path: &str| Page {
         limits: (LIMIT_95 + LIMIT_GROUPS - LIMIT_99, LIMIT_GROUPS),
-        ..page("groups", "/dead-letters")
+        ..page(name, path)
     };
     Ok(vec![
         page("Now", ""),
-        groups,
+        groups("groups", "/dead-letters"),
+        groups("groups by reseller", "/dead-letters/resellers"),
         page("groups of a lane", "/dead-letters?lane=push"),
         page("dead letters", "/dead-letters/list"),
         page(

@@ -1,34 +1,37 @@
-//! How long attempts took, as counts in buckets that can be added up: by process, by hour, by week.
+//! How long attempts and deliveries took, as counts in buckets that can be added up: by process, by hour, by week.
 //!
-//! Exact durations cannot be added up without keeping all of them; buckets that grow by a fifth each are precise enough
-//! for percentiles and always of the same size.
+//! Exact durations cannot be added up without keeping all of them; buckets that grow with the duration are precise enough
+//! for percentiles and always of the same number.
 
 use std::time::Duration;
 
 /// How many buckets there are. The last one also takes everything that is longer.
 pub const BUCKETS: usize = 64;
 
-/// Buckets per doubling of the duration.
-const PER_DOUBLING: f64 = 4.0;
-
-/// Durations by bucket: bucket `i` counts those of less than 2^(i/4) milliseconds that bucket `i - 1` does not.
+/// Durations by bucket: bucket `i` counts those of less than 2^(i/`PER_DOUBLING`) milliseconds that bucket `i - 1` does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Latencies([u64; BUCKETS]);
+pub struct Histogram<const PER_DOUBLING: u32>([u64; BUCKETS]);
 
-impl Default for Latencies {
+/// How long attempts took: up to a minute, within a fifth.
+pub type Latencies = Histogram<4>;
+
+/// How long after its event something was delivered: up to the month that it may wait, within two fifths.
+pub type Delays = Histogram<2>;
+
+impl<const PER_DOUBLING: u32> Default for Histogram<PER_DOUBLING> {
     fn default() -> Self {
         Self([0; BUCKETS])
     }
 }
 
-impl Latencies {
+impl<const PER_DOUBLING: u32> Histogram<PER_DOUBLING> {
     /// Reads back what [`Self::counts`] gave; missing buckets are empty, further ones go to the last.
     pub fn from_counts(counts: impl IntoIterator<Item = u64>) -> Self {
-        let mut latencies = Self::default();
+        let mut histogram = Self::default();
         for (index, count) in counts.into_iter().enumerate() {
-            latencies.0[index.min(BUCKETS - 1)] += count;
+            histogram.0[index.min(BUCKETS - 1)] += count;
         }
-        latencies
+        histogram
     }
 
     /// The buckets, the shortest durations first.
@@ -38,7 +41,7 @@ impl Latencies {
 
     /// Counts one duration.
     pub fn record(&mut self, duration: Duration) {
-        self.0[bucket_of(duration)] += 1;
+        self.0[Self::bucket_of(duration)] += 1;
     }
 
     /// Adds what another one has counted.
@@ -69,28 +72,28 @@ impl Latencies {
         let mut below = 0.0;
         for (index, count) in self.0.iter().map(|count| *count as f64).enumerate() {
             if count > 0.0 && below + count >= wanted {
-                let (from, to) = (lower_bound(index), upper_bound(index));
+                let (from, to) = (Self::lower_bound(index), Self::upper_bound(index));
                 return Some(from + (to - from) * (wanted - below) / count);
             }
             below += count;
         }
-        Some(upper_bound(BUCKETS - 1))
+        Some(Self::upper_bound(BUCKETS - 1))
     }
-}
 
-fn bucket_of(duration: Duration) -> usize {
-    let millis = duration.as_secs_f64() * 1_000.0;
-    let first = (0..BUCKETS - 1).find(|index| millis < upper_bound(*index));
-    first.unwrap_or(BUCKETS - 1)
-}
+    fn bucket_of(duration: Duration) -> usize {
+        let millis = duration.as_secs_f64() * 1_000.0;
+        let first = (0..BUCKETS - 1).find(|index| millis < Self::upper_bound(*index));
+        first.unwrap_or(BUCKETS - 1)
+    }
 
-fn upper_bound(index: usize) -> f64 {
-    let exponent = u32::try_from(index).expect("invariant: there are few buckets");
-    (f64::from(exponent) / PER_DOUBLING).exp2()
-}
+    fn upper_bound(index: usize) -> f64 {
+        let exponent = u32::try_from(index).expect("invariant: there are few buckets");
+        (f64::from(exponent) / f64::from(PER_DOUBLING)).exp2()
+    }
 
-fn lower_bound(index: usize) -> f64 {
-    index.checked_sub(1).map_or(0.0, upper_bound)
+    fn lower_bound(index: usize) -> f64 {
+        index.checked_sub(1).map_or(0.0, Self::upper_bound)
+    }
 }
 
 #[cfg(test)]
@@ -109,12 +112,28 @@ mod tests {
 
     #[test]
     fn a_bucket_ends_before_its_bound() {
-        assert_eq!(bucket_of(Duration::ZERO), 0);
-        assert_eq!(bucket_of(Duration::from_micros(999)), 0);
-        assert_eq!(bucket_of(Duration::from_millis(1)), 1);
-        assert_eq!(bucket_of(Duration::from_millis(2)), 5);
-        assert_eq!(bucket_of(Duration::from_millis(1_024)), 41);
-        assert_eq!(bucket_of(Duration::from_secs(86_400)), BUCKETS - 1);
+        assert_eq!(Latencies::bucket_of(Duration::ZERO), 0);
+        assert_eq!(Latencies::bucket_of(Duration::from_micros(999)), 0);
+        assert_eq!(Latencies::bucket_of(Duration::from_millis(1)), 1);
+        assert_eq!(Latencies::bucket_of(Duration::from_millis(2)), 5);
+        assert_eq!(Latencies::bucket_of(Duration::from_millis(1_024)), 41);
+        assert_eq!(Latencies::bucket_of(Duration::from_secs(86_400)), BUCKETS - 1);
+    }
+
+    #[test]
+    fn a_delay_of_weeks_is_told_from_one_of_days() {
+        let days = |days: u64| {
+            let mut delays = Delays::default();
+            delays.record(Duration::from_secs(days * 86_400));
+            delays.percentile(0.5).unwrap() / 86_400_000.0
+        };
+        for exact in [1, 3, 10, 20, 30] {
+            let estimate = days(exact);
+            assert!(
+                (0.7..1.42).contains(&(estimate / exact as f64)),
+                "{estimate} for {exact}"
+            );
+        }
     }
 
     #[test]

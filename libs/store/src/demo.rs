@@ -13,7 +13,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::audit::id_at;
-use crate::webhook::{AttemptEnd, NewEvent, StatisticsDelta};
+use crate::webhook::{AttemptEnd, NewEvent, StatisticsDelta, TypeStatistics};
 use crate::{Error, Store, column};
 
 /// What the identifiers of made-up events begin with, by which a later past replaces an earlier one.
@@ -159,8 +159,9 @@ impl Store {
             change_subscription(&mut transaction, subscription).await?;
         }
         transaction.commit().await?;
-        self.add_delivery_statistics(&statistics(&past.notifications))
-            .await?;
+        let (hours, types) = statistics(&past.notifications);
+        self.add_delivery_statistics(&hours).await?;
+        self.add_type_statistics(&types).await?;
         Ok(PastWritten::Done)
     }
 }
@@ -401,8 +402,8 @@ async fn change_subscription(connection: &mut PgConnection, past: &PastSubscript
     Ok(())
 }
 
-fn statistics(past: &[PastNotification]) -> Vec<StatisticsDelta> {
-    let mut deltas = Vec::new();
+fn statistics(past: &[PastNotification]) -> (Vec<StatisticsDelta>, Vec<TypeStatistics>) {
+    let (mut deltas, mut types) = (Vec::new(), Vec::new());
     for one in past {
         for (place, attempt) in one.attempts.iter().enumerate() {
             let is_last = place + 1 == one.attempts.len();
@@ -415,9 +416,14 @@ fn statistics(past: &[PastNotification]) -> Vec<StatisticsDelta> {
             let status = attempt.classification.response_status;
             delta.record(end, attempt.took, status, one.event.body.len());
             deltas.push(delta);
+            let mut of_type =
+                TypeStatistics::new(one.subscription, &one.event.event_type, attempt.started_at);
+            let delay = (attempt.ended_at() - one.event.created_at).to_std();
+            of_type.record(end, delay.ok());
+            types.push(of_type);
         }
     }
-    deltas
+    (deltas, types)
 }
 
 fn integer(count: usize) -> i32 {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use domain::latency::{Delays, Histogram};
 use http_api::{Id, Params, Problem};
 use serde::{Deserialize, Serialize};
-use store::webhook::StatisticsDelta;
+use store::webhook::{StatisticsDelta, TypeStatistics};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -27,6 +28,9 @@ pub(crate) struct MetricsParams {
     /// How many hours back, the present one included.
     #[param(minimum = 1, maximum = 672, default = 24)]
     pub(crate) hours: Option<u32>,
+    /// Of how many hours each entry of `hours` is.
+    #[param(minimum = 1, maximum = 672, default = 1)]
+    pub(crate) step: Option<u32>,
 }
 
 /// Deliveries in numbers.
@@ -46,6 +50,8 @@ pub(crate) struct MetricsDocument {
     pub(crate) retry_rate: Option<f64>,
     /// How long attempts took.
     pub(crate) latency_millis: LatencyDocument,
+    /// How long after their event notifications were delivered, whatever they waited for; those that were sent again are left out.
+    pub(crate) delivery_delay_millis: LatencyDocument,
     /// The size of request bodies.
     pub(crate) payload_bytes: PayloadDocument,
     /// Answers by status code.
@@ -54,8 +60,10 @@ pub(crate) struct MetricsDocument {
     pub(crate) unanswered: u64,
     /// Those answers that blame the request.
     pub(crate) client_errors: BTreeMap<u16, u64>,
-    /// The same counts hour by hour; hours without attempts are left out.
+    /// The same counts hour by hour, or by `step`; those without attempts are left out.
     pub(crate) hours: Vec<HourDocument>,
+    /// The same counts by event type, in the order of their names; of what was counted since the installation does that.
+    pub(crate) by_event_type: Vec<TypeDocument>,
 }
 
 /// Attempts by how they ended.
@@ -72,15 +80,15 @@ pub(crate) struct Counts {
     pub(crate) retried: u64,
 }
 
-/// Estimates from counts by duration; null when there were no attempts.
+/// Estimates from counts by duration; null when there was nothing to count.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Latency)]
 pub(crate) struct LatencyDocument {
-    /// Half of the attempts took no longer.
+    /// Half of them took no longer.
     pub(crate) p50: Option<f64>,
-    /// 95 of 100 attempts took no longer.
+    /// 95 of 100 took no longer.
     pub(crate) p95: Option<f64>,
-    /// 99 of 100 attempts took no longer.
+    /// 99 of 100 took no longer.
     pub(crate) p99: Option<f64>,
 }
 
@@ -94,7 +102,7 @@ pub(crate) struct PayloadDocument {
     pub(crate) average: Option<f64>,
 }
 
-/// An hour.
+/// An hour, or as many as were asked for with `step`.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Hour)]
@@ -103,6 +111,25 @@ pub(crate) struct HourDocument {
     pub(crate) hour: DateTime<Utc>,
     #[serde(flatten)]
     pub(crate) counts: Counts,
+    /// How long after their event notifications were delivered in it.
+    pub(crate) delivery_delay_millis: LatencyDocument,
+    /// The same before it is estimated, for those who add hours up.
+    #[serde(skip)]
+    pub(crate) delays: Delays,
+}
+
+/// Events of a type.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = MetricsOfEventType)]
+pub(crate) struct TypeDocument {
+    /// Which type.
+    #[schema(example = "domain.created")]
+    pub(crate) event_type: String,
+    #[serde(flatten)]
+    pub(crate) counts: Counts,
+    /// How long after their event notifications of it were delivered.
+    pub(crate) delivery_delay_millis: LatencyDocument,
 }
 
 /// Shows deliveries to a subscription in numbers.
@@ -118,28 +145,63 @@ pub(crate) async fn show(
     Id(id): Id,
     Params(params): Params<MetricsParams>,
 ) -> Result<Json<MetricsDocument>, Problem> {
-    let hours = params.hours.unwrap_or(DEFAULT_HOURS);
-    if !(1..=HOURS_MAX).contains(&hours) {
-        return Err(Problem::query(
-            "hours",
-            format!("must be between 1 and {HOURS_MAX}"),
-        ));
-    }
-    let subscription = app.subscription(&reseller, id).await?;
+    let step = within("step", params.step, 1)?;
+    let (since, rows) = counted(&app, &reseller, id, params.hours).await?;
+    let read = app.store.type_statistics(id, since);
+    let types = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
+    Ok(Json(document((id, since, step), &rows, &types)))
+}
+
+/// The same without event types and delays, which are many rows that few pages show.
+pub(crate) async fn without_types(
+    app: &App,
+    reseller: &Reseller,
+    id: Uuid,
+    hours: u32,
+) -> Result<MetricsDocument, Problem> {
+    let (since, rows) = counted(app, reseller, id, Some(hours)).await?;
+    Ok(document((id, since, 1), &rows, &[]))
+}
+
+/// What is counted for each of these hours, and when the first of them began.
+async fn counted(
+    app: &App,
+    reseller: &Reseller,
+    id: Uuid,
+    hours: Option<u32>,
+) -> Result<(DateTime<Utc>, Vec<StatisticsDelta>), Problem> {
+    let hours = within("hours", hours, DEFAULT_HOURS)?;
+    let subscription = app.subscription(reseller, id).await?;
     let now = app.now();
     let present = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
     let since = present - TimeDelta::hours(i64::from(hours) - 1);
     let read = app.store.delivery_statistics(subscription.id, since);
     let rows = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
-    Ok(Json(document(id, since, &rows)))
+    Ok((since, rows))
 }
 
-fn document(subscription: Uuid, since: DateTime<Utc>, rows: &[StatisticsDelta]) -> MetricsDocument {
+fn within(name: &'static str, hours: Option<u32>, default: u32) -> Result<u32, Problem> {
+    let hours = hours.unwrap_or(default);
+    if (1..=HOURS_MAX).contains(&hours) {
+        Ok(hours)
+    } else {
+        Err(Problem::query(name, format!("must be between 1 and {HOURS_MAX}")))
+    }
+}
+
+fn document(
+    (subscription, since, step): (Uuid, DateTime<Utc>, u32),
+    rows: &[StatisticsDelta],
+    types: &[TypeStatistics],
+) -> MetricsDocument {
     let mut sum = StatisticsDelta::new(subscription, since);
     for row in rows {
         sum.add(row);
     }
-    let percentile = |part| sum.latencies.percentile(part).map(tenths);
+    let mut delays = Delays::default();
+    for row in types {
+        delays.add(&row.delays);
+    }
     let ended = sum.delivered + sum.failed;
     let blaming = sum
         .statuses
@@ -151,11 +213,8 @@ fn document(subscription: Uuid, since: DateTime<Utc>, rows: &[StatisticsDelta]) 
         success_rate: ratio(sum.delivered, ended),
         failure_rate: ratio(sum.failed, ended),
         retry_rate: ratio(sum.retried, sum.attempts),
-        latency_millis: LatencyDocument {
-            p50: percentile(0.5),
-            p95: percentile(0.95),
-            p99: percentile(0.99),
-        },
+        latency_millis: LatencyDocument::of(&sum.latencies),
+        delivery_delay_millis: LatencyDocument::of(&delays),
         payload_bytes: PayloadDocument {
             total: sum.payload_bytes,
             average: ratio(sum.payload_bytes, sum.attempts).map(tenths),
@@ -163,13 +222,66 @@ fn document(subscription: Uuid, since: DateTime<Utc>, rows: &[StatisticsDelta]) 
         client_errors: blaming.map(|(status, count)| (*status, *count)).collect(),
         unanswered: sum.attempts.saturating_sub(sum.statuses.values().sum()),
         answers: sum.statuses,
-        hours: rows
-            .iter()
-            .map(|row| HourDocument {
-                hour: row.hour,
-                counts: Counts::of(row),
-            })
-            .collect(),
+        hours: steps((since, step), rows, types),
+        by_event_type: by_event_type(types),
+    }
+}
+
+/// What was counted in each step, the first one first.
+fn steps(
+    (since, step): (DateTime<Utc>, u32),
+    rows: &[StatisticsDelta],
+    types: &[TypeStatistics],
+) -> Vec<HourDocument> {
+    let step = i64::from(step);
+    let began = |hour: DateTime<Utc>| since + TimeDelta::hours((hour - since).num_hours() / step * step);
+    let mut steps: BTreeMap<DateTime<Utc>, (Counts, Delays)> = BTreeMap::new();
+    for row in rows {
+        steps.entry(began(row.hour)).or_default().0.add(&Counts::of(row));
+    }
+    for row in types {
+        steps.entry(began(row.hour)).or_default().1.add(&row.delays);
+    }
+    let steps = steps.into_iter();
+    steps
+        .map(|(hour, (counts, delays))| HourDocument {
+            hour,
+            counts,
+            delivery_delay_millis: LatencyDocument::of(&delays),
+            delays,
+        })
+        .collect()
+}
+
+fn by_event_type(rows: &[TypeStatistics]) -> Vec<TypeDocument> {
+    let mut sums: BTreeMap<&str, TypeStatistics> = BTreeMap::new();
+    for row in rows {
+        sums.entry(row.event_type.as_str())
+            .and_modify(|sum| sum.add(row))
+            .or_insert_with(|| row.clone());
+    }
+    let sums = sums.into_values();
+    sums.map(|sum| TypeDocument {
+        counts: Counts {
+            attempts: sum.attempts,
+            delivered: sum.delivered,
+            failed: sum.failed,
+            retried: sum.retried,
+        },
+        delivery_delay_millis: LatencyDocument::of(&sum.delays),
+        event_type: sum.event_type,
+    })
+    .collect()
+}
+
+impl LatencyDocument {
+    fn of<const PER_DOUBLING: u32>(counted: &Histogram<PER_DOUBLING>) -> Self {
+        let percentile = |part| counted.percentile(part).map(tenths);
+        Self {
+            p50: percentile(0.5),
+            p95: percentile(0.95),
+            p99: percentile(0.99),
+        }
     }
 }
 
@@ -181,6 +293,13 @@ impl Counts {
             failed: delta.failed,
             retried: delta.retried,
         }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.attempts += other.attempts;
+        self.delivered += other.delivered;
+        self.failed += other.failed;
+        self.retried += other.retried;
     }
 }
 

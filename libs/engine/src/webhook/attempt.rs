@@ -26,6 +26,9 @@ use super::spans;
 pub(crate) struct Attempted {
     pub(crate) completion: DeliveryCompletion,
     pub(crate) subscription: uuid::Uuid,
+    pub(crate) event_type: String,
+    /// From the event to the end of the attempt; none of what was sent again.
+    pub(crate) delay: Option<Duration>,
     pub(crate) payload_bytes: usize,
     pub(crate) elapsed: Duration,
 }
@@ -121,17 +124,22 @@ pub(crate) async fn make(
     } else {
         ClientErrors::Usual
     };
+    let completion = complete(
+        &claimed,
+        outcome.classification(client_errors),
+        &policy.with(target.retry_plan),
+        (started_at, elapsed),
+        tools.clock.now(),
+    );
+    // The clock of the process that took the event in may be a little ahead of ours.
+    let waited = (started_at - claimed.accepted_at).to_std().unwrap_or_default();
     Ok(Attempted {
         subscription: claimed.subscription_id,
+        event_type: claimed.event_type,
+        delay: (claimed.attempts.before_resend == 0).then_some(waited + elapsed),
         payload_bytes,
         elapsed,
-        completion: complete(
-            &claimed,
-            outcome.classification(client_errors),
-            &policy.with(target.retry_plan),
-            (started_at, elapsed),
-            tools.clock.now(),
-        ),
+        completion,
     })
 }
 

@@ -8,7 +8,7 @@ use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
 use lifecycle::error_chain;
 use store::Store;
-use store::webhook::{AttemptEnd, StatisticsDelta};
+use store::webhook::{AttemptEnd, StatisticsDelta, TypeStatistics};
 use uuid::Uuid;
 
 use super::attempt::Attempted;
@@ -20,7 +20,13 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Statistics {
     store: Store,
-    gathered: Mutex<HashMap<(Uuid, DateTime<Utc>), StatisticsDelta>>,
+    gathered: Mutex<Gathered>,
+}
+
+#[derive(Default)]
+struct Gathered {
+    hours: HashMap<(Uuid, DateTime<Utc>), StatisticsDelta>,
+    types: HashMap<(Uuid, DateTime<Utc>, String), TypeStatistics>,
 }
 
 impl Statistics {
@@ -44,6 +50,7 @@ impl Statistics {
             .unwrap_or(completion.started_at);
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         gathered
+            .hours
             .entry((attempted.subscription, hour))
             .or_insert_with(|| StatisticsDelta::new(attempted.subscription, hour))
             .record(
@@ -52,18 +59,30 @@ impl Statistics {
                 completion.classification.response_status,
                 attempted.payload_bytes,
             );
+        let of_type = (attempted.subscription, hour, attempted.event_type.clone());
+        gathered
+            .types
+            .entry(of_type)
+            .or_insert_with(|| TypeStatistics::new(attempted.subscription, &attempted.event_type, hour))
+            .record(end, attempted.delay);
     }
 
     /// Adds what was gathered to the database. What it does not take is dropped: numbers are not worth a delay.
     pub(crate) async fn flush(&self) {
-        let deltas: Vec<StatisticsDelta> = {
+        let gathered = {
             let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
-            gathered.drain().map(|(_, delta)| delta).collect()
+            std::mem::take(&mut *gathered)
         };
-        if deltas.is_empty() {
+        if gathered.hours.is_empty() {
             return;
         }
-        if let Err(error) = store::within(LIMIT, self.store.add_delivery_statistics(&deltas)).await {
+        let hours: Vec<StatisticsDelta> = gathered.hours.into_values().collect();
+        let types: Vec<TypeStatistics> = gathered.types.into_values().collect();
+        let add = async {
+            self.store.add_delivery_statistics(&hours).await?;
+            self.store.add_type_statistics(&types).await
+        };
+        if let Err(error) = store::within(LIMIT, add).await {
             tracing::info!(
                 error = error_chain(&error),
                 "the numbers of some deliveries are lost"

@@ -14,4 +14,5 @@ mod requests;
 mod retries;
 mod rig;
 mod secrets;
+mod statistics;
 mod stopping;

@@ -46,6 +46,7 @@ mod subscription_change;
 mod subscription_view;
 mod subscriptions;
 mod traces;
+mod type_statistics;
 mod verification;
 mod view;
 
@@ -89,5 +90,6 @@ pub use statistics::{AttemptEnd, StatisticsDelta};
 pub use subscription_change::{Changed, CommandOutcome};
 pub use subscription_view::SubscriptionView;
 pub use subscriptions::NewSubscription;
+pub use type_statistics::TypeStatistics;
 pub use verification::{AfterFailure, Budgets, Charged, DueVerification};
 pub use view::{DeliveryAttemptView, NotificationView};

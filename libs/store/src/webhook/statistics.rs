@@ -103,7 +103,7 @@ fn summed(deltas: &[StatisticsDelta]) -> Vec<StatisticsDelta> {
 }
 
 /// Counts stay far below what a bigint holds.
-fn bigint(count: u64) -> i64 {
+pub(super) fn bigint(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
@@ -198,17 +198,17 @@ impl Store {
     }
 }
 
-fn by_name(statuses: &BTreeMap<u16, u64>) -> serde_json::Value {
-    statuses
+pub(super) fn by_name(counts: &BTreeMap<u16, u64>) -> serde_json::Value {
+    counts
         .iter()
-        .map(|(status, count)| (status.to_string(), (*count).into()))
+        .map(|(code, count)| (code.to_string(), (*count).into()))
         .collect::<serde_json::Map<_, _>>()
         .into()
 }
 
-fn by_code(statuses: &serde_json::Value) -> BTreeMap<u16, u64> {
-    let entries = statuses.as_object().into_iter().flatten();
+pub(super) fn by_code(counts: &serde_json::Value) -> BTreeMap<u16, u64> {
+    let entries = counts.as_object().into_iter().flatten();
     entries
-        .filter_map(|(status, count)| Some((status.parse().ok()?, count.as_u64()?)))
+        .filter_map(|(code, count)| Some((code.parse().ok()?, count.as_u64()?)))
         .collect()
 }

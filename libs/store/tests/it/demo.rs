@@ -149,6 +149,13 @@ async fn a_past_is_there_once_however_often_it_is_written(pool: PgPool) {
         ),
         (1, 1, 2)
     );
+    let types = store
+        .type_statistics(subscription, now - TimeDelta::days(7))
+        .await
+        .unwrap();
+    let delivered: u64 = types.iter().map(|of| of.delivered).sum();
+    let delays: u64 = types.iter().map(|of| of.delays.total()).sum();
+    assert_eq!((delivered, delays), (1, 1));
     let states = store.list_states(subscription, None, 10).await.unwrap();
     assert_eq!(states[0].state, SubscriptionState::Degraded);
 }

@@ -44,6 +44,7 @@ const ROWS: &str = "
         SELECT id, 'REPLAY', 'COMPLETED', '{}', 1, at, 1, 'ann', at, at, at, at FROM t;
     INSERT INTO delivery_statistics SELECT sub, at, 1, 1, 0, 0, 1, '{}', '{}'
         FROM t, (SELECT gen_random_uuid() AS sub FROM generate_series(1, 3)) AS subs;
+    INSERT INTO delivery_type_statistics SELECT subscription_id, hour, 'domain.created', 1, 1, 0, 0, '{}' FROM delivery_statistics;
     INSERT INTO replays (id, subscription_id, reseller_id, status, since, until, per_second, created_at, updated_at, finished_at)
         SELECT t.id, s.id, 'acme', 'COMPLETED', at - interval '1 h', at, 1, at, at, at FROM t, subscriptions s;
     INSERT INTO quota_requests (id, subscription_id, reseller_id, requested, reason, status, created_at, decided_at, decided_by)
@@ -97,6 +98,11 @@ async fn what_is_past_its_retention_is_forgotten_and_what_is_younger_stays(pool:
         assert_eq!(count(&pool, table).await, rows, "{kept:?}");
         assert_eq!(store.forget(kept, cutoff, 100).await.unwrap(), 0, "{kept:?}");
     }
+    assert_eq!(
+        count(&pool, "delivery_type_statistics").await,
+        3,
+        "with their hours"
+    );
     assert_eq!(count(&pool, "email_addresses WHERE address !~ '^2'").await, 1);
     assert_eq!(store.forget(Kept::Subscriptions, cutoff, 100).await.unwrap(), 0);
     assert!(store.find_subscription("acme", living).await.unwrap().is_some());

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::frame::Frame;
 use super::{Route, words};
 use crate::app::App;
-use crate::metrics::{self, MetricsDocument, MetricsParams};
+use crate::metrics::{self, MetricsDocument};
 use crate::notifications::all::{AllParams, LastDocument, ListedDocument};
 use crate::notifications::{self, RowDocument};
 use crate::request::{PartParams, Reseller, Resender};
@@ -261,7 +261,6 @@ async fn of_one(
     Id(id): Id,
     Params(params): Params<DeliveryParams>,
 ) -> Result<impl IntoResponse, Problem> {
-    let state = || State(Arc::clone(&app));
     let subscription = super::subscription(&app, &reseller, id).await?;
     let (rows, next) = rows_of(
         &app,
@@ -270,8 +269,7 @@ async fn of_one(
         params.filter(&frame, Some(id))?,
     )
     .await?;
-    let week = Params(MetricsParams { hours: Some(WEEK) });
-    let metrics = metrics::show(state(), reseller, Id(id), week).await?.0;
+    let metrics = metrics::without_types(&app, &reseller, id, WEEK).await?;
     Ok(Page(OfOne {
         list: Deliveries {
             frame: frame.clone(),

@@ -7,9 +7,11 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
 use chrono_tz::Tz;
+use domain::latency::Delays;
 use http::header;
 use http_api::{Id, Params, Problem};
 use pages::{Markup, Page};
+use serde::Deserialize;
 
 use super::frame::Frame;
 use super::{Route, words};
@@ -33,10 +35,23 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RangeParams {
+    hours: Option<u32>,
+}
+
 /// A bar: some hours, which begin at a full one in the viewer's zone.
 struct Step {
     begins: DateTime<Utc>,
     counts: Counts,
+    delays: Delays,
+}
+
+impl Step {
+    fn delay(&self, part: f64) -> Option<f64> {
+        self.delays.percentile(part)
+    }
 }
 
 #[derive(Template)]
@@ -82,6 +97,10 @@ impl Metrics {
         millis.map_or_else(|| "–".to_owned(), words::millis)
     }
 
+    fn delay(&self, millis: Option<f64>) -> String {
+        millis.map_or_else(|| "–".to_owned(), words::wait)
+    }
+
     fn size(&self, size: u64) -> String {
         words::bytes(size)
     }
@@ -108,7 +127,10 @@ async fn read(
     Id(id): Id,
     hours: u32,
 ) -> Result<MetricsDocument, Problem> {
-    let params = Params(MetricsParams { hours: Some(hours) });
+    let params = Params(MetricsParams {
+        hours: Some(hours),
+        step: None,
+    });
     let show = metrics::show(State(Arc::clone(app)), reseller.clone(), Id(id), params);
     Ok(show.await?.0)
 }
@@ -118,7 +140,7 @@ async fn page(
     reseller: Reseller,
     frame: Frame,
     Id(id): Id,
-    Params(params): Params<MetricsParams>,
+    Params(params): Params<RangeParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let hours = params.hours.unwrap_or(RANGES[0].0);
     let metrics = read(&app, &reseller, Id(id), hours).await?;
@@ -152,14 +174,13 @@ fn steps(metrics: &MetricsDocument, (hours, width): (u32, u32), zone: Tz) -> Vec
             steps.push(Step {
                 begins,
                 counts: Counts::default(),
+                delays: Delays::default(),
             });
         }
         let Some(step) = steps.last_mut() else { continue };
         while let Some(found) = known.next_if(|known| known.hour <= begins) {
-            step.counts.attempts += found.counts.attempts;
-            step.counts.delivered += found.counts.delivered;
-            step.counts.failed += found.counts.failed;
-            step.counts.retried += found.counts.retried;
+            step.counts.add(&found.counts);
+            step.delays.add(&found.delays);
         }
     }
     steps
@@ -170,17 +191,23 @@ async fn export(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<MetricsParams>,
+    Params(params): Params<RangeParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let hours = params.hours.unwrap_or(RANGES[0].0);
     let metrics = read(&app, &reseller, Id(id), hours).await?;
-    let mut lines = "hour,attempts,delivered,retried,failed\r\n".to_owned();
+    let mut lines = "hour,attempts,delivered,retried,failed,delay_p50_millis,delay_p95_millis\r\n".to_owned();
+    let number = |millis: Option<f64>| millis.map_or_else(String::new, |millis| format!("{millis:.0}"));
     for hour in &metrics.hours {
         let at = hour.hour.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
         let counts = &hour.counts;
         lines.push_str(&format!(
-            "{at},{},{},{},{}\r\n",
-            counts.attempts, counts.delivered, counts.retried, counts.failed
+            "{at},{},{},{},{},{},{}\r\n",
+            counts.attempts,
+            counts.delivered,
+            counts.retried,
+            counts.failed,
+            number(hour.delivery_delay_millis.p50),
+            number(hour.delivery_delay_millis.p95),
         ));
     }
     let headers = [

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
 use http::{HeaderValue, header};
-use http_api::{FieldProblem, Id, Ids, Params, Payload, Problem};
+use http_api::{FieldProblem, Id, Ids, Payload, Problem};
 use pages::{Fields, Page, done};
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use super::confirm::Confirm;
 use super::frame::Frame;
 use super::{Route, confirm, words};
 use crate::app::App;
-use crate::metrics::{self, MetricsDocument, MetricsParams};
+use crate::metrics::{self, MetricsDocument};
 use crate::request::{Reseller, Revealer, Rotator};
 use crate::secrets::{self, SecretDocument, SecretPayload};
 use crate::subscriptions::SubscriptionDocument;
@@ -155,15 +155,12 @@ async fn page(
         .map(|secret| secret.revoked_at.max(Some(secret.created_at)));
     let changed_at = changes.max().flatten().unwrap_or(subscription.created_at);
     let hours = (frame.now - changed_at).num_hours().clamp(0, HOURS_MAX - 1) + 1;
-    let params = Params(MetricsParams {
-        hours: u32::try_from(hours).ok(),
-    });
-    let metrics = metrics::show(State(Arc::clone(&app)), reseller, Id(id), params).await?;
+    let metrics = metrics::without_types(&app, &reseller, id, u32::try_from(hours).unwrap_or(1)).await?;
     Ok(Page(Secrets {
         frame,
         subscription,
         secrets,
-        metrics: metrics.0,
+        metrics,
         are_shown: app.config.reseller.secrets.allow_viewing,
     }))
 }

@@ -1,5 +1,7 @@
 //! Endpoints, states, rates and reasons as resellers read them. Pure.
 
+use std::time::Duration;
+
 use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 use pages::{Markup, escape};
@@ -94,6 +96,15 @@ pub(super) fn millis(millis: f64) -> String {
         format!("{millis:.0} ms")
     } else {
         format!("{:.1} s", millis / 1_000.0)
+    }
+}
+
+/// How long something waited, which can be for days.
+pub(super) fn wait(of: f64) -> String {
+    if of < 60_000.0 {
+        millis(of)
+    } else {
+        explain::words::length(Duration::from_secs_f64(of / 1_000.0))
     }
 }
 
@@ -206,6 +217,14 @@ mod tests {
         assert_eq!(percent(0.99999), "99.9 %");
         assert_eq!(percent(0.978), "97.8 %");
         assert_eq!(percent(0.0), "0 %");
+    }
+
+    #[test]
+    fn a_wait_is_told_in_the_unit_that_suits_it() {
+        assert_eq!(wait(40.0), "40 ms");
+        assert_eq!(wait(1_500.0), "1.5 s");
+        assert_eq!(wait(90_000.0), "1 min 30 s");
+        assert_eq!(wait(75.0 * 3_600_000.0), "3 days 3 h");
     }
 
     #[test]

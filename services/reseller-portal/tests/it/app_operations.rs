@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use domain::notification::NotificationState;
 use serde_json::json;
 use sqlx::PgPool;
-use store::webhook::{AttemptEnd, StatisticsDelta};
+use store::webhook::{AttemptEnd, StatisticsDelta, TypeStatistics};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -247,6 +247,9 @@ async fn deliveries_are_shown_as_bars_and_a_table(portal: Portal) {
     counted.record(AttemptEnd::Failed, Duration::from_millis(20), Some(404), 100);
     counted.record(AttemptEnd::Retried, Duration::from_millis(20), None, 100);
     portal.store.add_delivery_statistics(&[counted]).await.unwrap();
+    let mut of_type = TypeStatistics::new(id, "domain.created", portal.now());
+    of_type.record(AttemptEnd::Delivered, Some(Duration::from_secs(7_200)));
+    portal.store.add_type_statistics(&[of_type]).await.unwrap();
     for hours in ["", "?hours=72", "?hours=168", "?hours=672"] {
         let page = browser.see(&format!("{path}{hours}")).await;
         assert!(
@@ -257,6 +260,11 @@ async fn deliveries_are_shown_as_bars_and_a_table(portal: Portal) {
             page.contains("fill-warn") && page.contains("75 %"),
             "{hours}: {page}"
         );
+        let of_type = page.split("eventType=domain.created").nth(1).unwrap_or_default();
+        assert!(
+            of_type.contains("2 h 19 min"),
+            "the end of its bucket: {hours}: {page}"
+        );
         is_safe(&page);
     }
     let export = browser.get(&format!("{path}.csv?hours=24")).await;
@@ -264,11 +272,11 @@ async fn deliveries_are_shown_as_bars_and_a_table(portal: Portal) {
     assert!(
         export
             .html
-            .starts_with("hour,attempts,delivered,retried,failed\r\n"),
+            .starts_with("hour,attempts,delivered,retried,failed,delay_p50_millis,delay_p95_millis\r\n"),
         "{}",
         export.html
     );
-    assert!(export.html.contains(",5,3,1,1\r\n"), "{}", export.html);
+    assert!(export.html.contains(",5,3,1,1,"), "{}", export.html);
     assert_eq!(browser.get(&format!("{path}?hours=0")).await.status, 400);
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use store::Store;
-use store::webhook::{AttemptEnd, StatisticsDelta};
+use store::webhook::{AttemptEnd, StatisticsDelta, TypeStatistics};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -73,6 +73,71 @@ async fn hours_are_shown_one_by_one_as_far_back_as_is_asked_for(portal: Portal) 
     }
 }
 
+/// Events of a type, each delivered so long after it.
+fn of_type(portal: &Portal, (id, name): (Uuid, &str), age: TimeDelta, delays: &[u64]) -> TypeStatistics {
+    let mut counted = TypeStatistics::new(id, name, portal.now() - age);
+    for seconds in delays {
+        counted.record(AttemptEnd::Delivered, Some(Duration::from_secs(*seconds)));
+    }
+    counted
+}
+
+#[testkit::test]
+async fn delays_are_shown_by_event_type_and_by_step(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let hours = [0, 1, 5].map(TimeDelta::hours);
+    let deltas = hours.map(|age| delta(&portal, id, age));
+    portal.store.add_delivery_statistics(&deltas).await.unwrap();
+    let mut late = of_type(&portal, (id, "domain.created"), hours[2], &[7_200]);
+    // What was sent again is delivered, and has no delay.
+    late.record(AttemptEnd::Delivered, None);
+    late.record(AttemptEnd::Retried, Some(Duration::from_secs(1)));
+    let counted = [
+        of_type(&portal, (id, "contact.changed"), hours[0], &[2, 2]),
+        of_type(&portal, (id, "contact.changed"), hours[0], &[2]),
+        of_type(&portal, (id, "domain.created"), hours[1], &[2]),
+        late,
+    ];
+    // Once more adds to the same rows.
+    for counted in counted.chunks(2) {
+        portal.store.add_type_statistics(counted).await.unwrap();
+    }
+    let path = format!("/subscriptions/{id}/metrics?hours=6");
+    let seen = portal.see(&path).await;
+    let types = seen["byEventType"].as_array().unwrap();
+    let names: Vec<_> = types.iter().map(|of| of["eventType"].as_str().unwrap()).collect();
+    assert_eq!(names, ["contact.changed", "domain.created"]);
+    assert_eq!(
+        (
+            &types[0]["delivered"],
+            &types[1]["delivered"],
+            &types[1]["retried"]
+        ),
+        (&json!(3), &json!(3), &json!(1))
+    );
+    let within = |document: &Value, part: &str, seconds: f64| {
+        let millis = document["deliveryDelayMillis"][part].as_f64().unwrap();
+        assert!(
+            (seconds * 700.0..seconds * 1_420.0).contains(&millis),
+            "{part} {millis}: {document}"
+        );
+    };
+    within(&types[0], "p95", 2.0);
+    within(&types[1], "p95", 7_200.0);
+    within(&seen, "p50", 2.0);
+    within(&seen, "p99", 7_200.0);
+    let steps = portal.see(&format!("{path}&step=3")).await["hours"].clone();
+    let steps = steps.as_array().unwrap();
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    within(&steps[0], "p50", 7_200.0);
+    within(&steps[1], "p99", 2.0);
+    for query in ["&step=0", "&step=673"] {
+        portal
+            .refused("GET", &format!("{path}{query}"), None, (400, "invalid-query"))
+            .await;
+    }
+}
+
 #[testkit::test]
 async fn nothing_sent_has_no_rates(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
@@ -84,6 +149,7 @@ async fn nothing_sent_has_no_rates(portal: Portal) {
         seen["latencyMillis"],
         json!({"p50": null, "p95": null, "p99": null})
     );
+    assert_eq!(seen["deliveryDelayMillis"], seen["latencyMillis"]);
 }
 
 /// Many processes add to the same rows at once, in batches that name a row more than once.

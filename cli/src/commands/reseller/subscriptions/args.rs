@@ -113,6 +113,12 @@ pub(crate) struct MetricsArgs {
     /// How many hours back, the present one included.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=672))]
     pub(super) hours: u32,
+    /// List the event types instead, with how long after their event they were delivered.
+    #[arg(long, conflicts_with = "step")]
+    pub(super) by_event_type: bool,
+    /// List steps of so many hours instead, with how long after their event notifications were delivered.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=672))]
+    pub(super) step: Option<u32>,
 }
 
 #[derive(Debug, Args)]

@@ -76,7 +76,7 @@ const STATES: [ShownColumn; 5] = [
     (Column::whole("paused by operators").spare(1), "/held"),
 ];
 
-const METRICS: [Shown; 12] = [
+const METRICS: [Shown; 15] = [
     ("since", "/since"),
     ("attempts", "/attempts"),
     ("delivered", "/delivered"),
@@ -89,7 +89,22 @@ const METRICS: [Shown; 12] = [
     ("95 of 100 took ms", "/latencyMillis/p95"),
     ("99 of 100 took ms", "/latencyMillis/p99"),
     ("attempts without answer", "/unanswered"),
+    ("half delivered within ms", "/deliveryDelayMillis/p50"),
+    ("95 of 100 delivered within ms", "/deliveryDelayMillis/p95"),
+    ("99 of 100 delivered within ms", "/deliveryDelayMillis/p99"),
 ];
+
+/// The numbers of each event type, or of each step of time.
+fn deliveries(of: ShownColumn) -> [ShownColumn; 6] {
+    [
+        of,
+        (Column::whole("attempts"), "/attempts"),
+        (Column::whole("delivered"), "/delivered"),
+        (Column::whole("failed"), "/failed"),
+        (Column::whole("half in ms"), "/deliveryDelayMillis/p50"),
+        (Column::whole("95 % in ms"), "/deliveryDelayMillis/p95"),
+    ]
+}
 
 /// Does what the command says.
 pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
@@ -425,8 +440,17 @@ async fn test(args: &Waited) -> anyhow::Result<()> {
 async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {
     let one = &args.one;
     let path = format!("{}/metrics", path(one.id));
-    let document: Value = portal(&one.common)?.get(&path, &[("hours", args.hours)]).await?;
+    let mut query = vec![("hours", args.hours)];
+    query.extend(args.step.map(|step| ("step", step)));
+    let document: Value = portal(&one.common)?.get(&path, &query).await?;
     one.common.form().print(&document, || {
+        if args.by_event_type {
+            let of = (Column::whole("event type"), "/eventType");
+            return shown::list(&document["byEventType"], deliveries(of));
+        }
+        if args.step.is_some() {
+            return shown::list(&document["hours"], deliveries((Column::time("from"), "/hour")));
+        }
         let whose = ("subscription", &*one.id.to_string());
         let mut readable = document.clone();
         for rate in ["successRate", "failureRate", "retryRate"] {
@@ -469,6 +493,18 @@ mod tests {
              "url": "https://a.example/", "pausedAt": "2026-11-21T12:00:00.123456Z", "eventTypes": ["*"]},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&subscriptions, COLUMNS)));
+    }
+
+    #[test]
+    fn event_types_fit_the_terminal() {
+        let types = json!([
+            {"eventType": "contact.changed", "attempts": 7, "delivered": 0, "failed": 1, "retried": 6,
+             "deliveryDelayMillis": {"p50": null, "p95": null, "p99": null}},
+            {"eventType": "domain.created", "attempts": 1204, "delivered": 1200, "failed": 0, "retried": 4,
+             "deliveryDelayMillis": {"p50": 84.5, "p95": 122_063.1, "p99": 1_800_000.0}},
+        ]);
+        let of = (Column::whole("event type"), "/eventType");
+        insta::assert_snapshot!(output::at_widths(&shown::list(&types, deliveries(of))));
     }
 
     #[test]

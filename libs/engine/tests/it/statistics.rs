@@ -1,0 +1,41 @@
+//! What is counted of deliveries.
+
+use broker::Queue;
+use chrono::TimeDelta;
+use domain::clock::{Clock as _, SystemClock};
+use domain::notification::NotificationStatus::Sent;
+use engine::webhook::Lane;
+use testkit::Installation;
+
+use crate::rig::{Rig, event};
+
+#[testkit::test]
+async fn deliveries_are_counted_by_event_type_with_how_long_after_their_event_they_came(it: Installation) {
+    let rig = Rig::new(it).await;
+    let subscription = rig.subscription().make(&rig.it.pool).await;
+    let engine = rig.start(Lane::First).await;
+    let now = SystemClock.now();
+    let mut late = event(now - TimeDelta::hours(3));
+    late.event_type = "contact.changed".to_owned();
+    let accepted = rig.accept_all(vec![event(now), late]).await;
+    rig.publish(Queue::ResellerReady, &accepted).await;
+    rig.count_becomes(Sent, 2).await;
+    // What was gathered is written before it ends.
+    engine.stop().await;
+    let counted = rig
+        .it
+        .store
+        .type_statistics(subscription, now - TimeDelta::hours(1))
+        .await
+        .expect("the numbers can be read");
+    let delay_of = |name: &str| {
+        let of_type = counted.iter().find(|of| of.event_type == name);
+        let of_type = of_type.unwrap_or_else(|| panic!("{name} is counted: {counted:?}"));
+        assert_eq!((of_type.attempts, of_type.delivered), (1, 1));
+        of_type.delays.percentile(1.0).expect("it has a delay")
+    };
+    let hour = 3_600_000.0;
+    assert!(delay_of("domain.created") < hour);
+    let late = delay_of("contact.changed");
+    assert!((2.0 * hour..5.0 * hour).contains(&late), "{late}");
+}

@@ -186,6 +186,13 @@ async fn story(one: &OneNotification<JsonArgs>) -> anyhow::Result<()> {
         output::result(format_args!("  {}  {}", cell(step, "/at"), cell(step, "/text")))?;
     }
     output::result(format_args!("next: {}", cell(&story, "/next/text")))?;
+    let waited = story["waited"].as_array().filter(|causes| !causes.is_empty());
+    if let Some(causes) = waited {
+        output::result("its time went to:")?;
+        for cause in causes {
+            output::result(format_args!("  {}", cell(cause, "/text")))?;
+        }
+    }
     Ok(())
 }
 

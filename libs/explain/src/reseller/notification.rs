@@ -8,10 +8,10 @@ use domain::subscription::{PausedBy, SubscriptionState};
 use serde::Serialize;
 use store::DeadLetterState;
 use store::timeline::NotificationTimeline;
-use store::webhook::DeliveryAttemptView;
+use store::webhook::{DeliveryAttemptView, StateEntry};
 use utoipa::ToSchema;
 
-use super::Sentence;
+use super::{Sentence, late};
 use crate::explanation::{Rules, sentence};
 use crate::item::{after, is_lost};
 use crate::notification::cause;
@@ -51,7 +51,14 @@ pub struct Step {
         "code": "retried",
         "params": {"at": "2026-11-20T00:02:30Z"},
         "text": "It is sent again."
-    }
+    },
+    "waited": [
+        {
+            "code": "waited-retry",
+            "params": {"millis": 31000},
+            "text": "31 s: between attempts, since the one before had failed."
+        }
+    ]
 }))]
 pub struct Story {
     /// The notification's identifier.
@@ -65,6 +72,9 @@ pub struct Story {
     pub story: Vec<Step>,
     /// What happens next.
     pub next: Step,
+    /// Why it is late: what its time went to, from its event or its last sending again until it ended, or until now; the largest part first. Empty
+    /// when that was less than ten seconds.
+    pub waited: Vec<Sentence>,
 }
 
 /// What telling needs to know besides the rows.
@@ -76,6 +86,8 @@ pub struct Teller<'a> {
     pub rules: &'a Rules,
     /// Whose pause holds the subscription back, if one does.
     pub paused_by: Option<PausedBy>,
+    /// Which states the subscription has had, in any order.
+    pub states: &'a [StateEntry],
     /// By which names the reseller's own acts are signed in the audit log.
     pub own_names: &'a [String],
 }
@@ -90,6 +102,7 @@ pub fn describe(history: &NotificationTimeline, teller: &Teller<'_>) -> Story {
         headline,
         story: told.steps(),
         next,
+        waited: late::causes(history, teller.states, teller.now),
     }
 }
 

@@ -2,18 +2,26 @@
 
 use chrono::TimeDelta;
 use domain::notification::NotificationStatus;
-use domain::subscription::PausedBy;
+use domain::reason::{NotificationReason, StateReason};
+use domain::subscription::{PausedBy, SubscriptionState};
+use uuid::Uuid;
 
 use super::{Story, Teller, notification};
 use crate::tests::{context, notification as row, now};
 use store::timeline::NotificationTimeline;
+use store::webhook::StateEntry;
 
 fn told(history: &NotificationTimeline, paused_by: Option<PausedBy>) -> Story {
+    told_with(history, paused_by, &[])
+}
+
+fn told_with(history: &NotificationTimeline, paused_by: Option<PausedBy>, states: &[StateEntry]) -> Story {
     let context = context();
     let teller = Teller {
         now: now(),
         rules: &context.rules,
         paused_by,
+        states,
         own_names: &["ann (1)".to_owned()],
     };
     notification(history, &teller)
@@ -112,4 +120,72 @@ fn a_failed_attempt_names_its_parts() {
         serde_json::to_string(&failed.params).unwrap(),
         r#"{"attempt":1,"errorType":"HTTP","millis":5000,"status":503}"#
     );
+}
+
+/// What the time went to, each cause with its seconds.
+fn waited(story: &Story) -> Vec<(&str, i64)> {
+    let causes = story.waited.iter();
+    causes
+        .map(|told| (told.code, told.params["millis"].as_i64().unwrap() / 1_000))
+        .collect()
+}
+
+fn state(minutes_ago: i64, paused: bool, held: bool) -> StateEntry {
+    StateEntry {
+        id: Uuid::nil(),
+        at: now() - TimeDelta::minutes(minutes_ago),
+        state: SubscriptionState::Active,
+        reason: StateReason::Verified,
+        paused,
+        held,
+    }
+}
+
+#[test]
+fn what_is_late_says_what_its_time_went_to() {
+    // Ten minutes old, tried eight and seven minutes ago for five seconds each.
+    let story = told(&row(NotificationStatus::Retry, 2), None);
+    let causes = [
+        ("waited-retry", 8 * 60 - 10),
+        ("waited-turn", 2 * 60),
+        ("waited-attempts", 10),
+    ];
+    assert_eq!(waited(&story), causes);
+    assert_eq!(
+        story.waited[0].text,
+        "7 min: between attempts, since the one before had failed."
+    );
+    let mut quick = row(NotificationStatus::Pending, 0);
+    quick.created_at = now() - TimeDelta::seconds(9);
+    assert!(told(&quick, None).waited.is_empty());
+}
+
+#[test]
+fn what_a_pause_took_is_not_told_as_anything_else() {
+    let states = [
+        state(3, false, false),
+        state(4, false, true),
+        state(6, true, false),
+        state(60, false, false),
+    ];
+    let story = told_with(&row(NotificationStatus::Retry, 2), None, &states);
+    let causes = [
+        ("waited-retry", 5 * 60 - 10),
+        ("waited-paused", 2 * 60),
+        ("waited-turn", 2 * 60),
+        ("waited-held", 60),
+        ("waited-attempts", 10),
+    ];
+    assert_eq!(waited(&story), causes);
+}
+
+#[test]
+fn what_is_in_line_waits_for_it_from_then_on() {
+    let mut waiting = row(NotificationStatus::Scheduled, 0);
+    waiting.reason = Some(NotificationReason::Quota);
+    waiting.updated_at = waiting.created_at + TimeDelta::seconds(1);
+    let causes = [("waited-quota", 599), ("waited-turn", 1)];
+    assert_eq!(waited(&told(&waiting, None)), causes);
+    waiting.finished_at = Some(waiting.created_at + TimeDelta::minutes(1));
+    assert_eq!(waited(&told(&waiting, None))[0], ("waited-quota", 59));
 }

@@ -13,6 +13,9 @@ use crate::app::App;
 use crate::problems;
 use crate::request::Reseller;
 
+/// The latest states of its subscription that are looked at: more changes while a notification waits are left out.
+const STATES: u32 = 100;
+
 /// Tells what became of a notification, in sentences: what happened, why it is where it is, and what comes next.
 ///
 /// Each sentence has a `code` and `params` beside it, so that a program need not read it.
@@ -38,10 +41,13 @@ pub(crate) async fn story(
     }
     let names = app.store.names_of_acts(&reseller.id);
     let own_names = http_api::by(reseller.deadline, ("the notification", "read"), names).await?;
+    let states = app.store.list_states(history.subscription.id, None, STATES);
+    let states = http_api::by(reseller.deadline, ("the notification", "read"), states).await?;
     let teller = Teller {
         now: app.now(),
         rules: &Rules::from(&*app.config),
         paused_by: app.held_back(&reseller, history.subscription.id).await?.paused_by,
+        states: &states,
         own_names: &own_names,
     };
     Ok(Json(explain::reseller::notification(&history, &teller)))

@@ -58,6 +58,15 @@ async fn a_notification_is_told_step_by_step_as_the_api_tells_it(portal: Portal)
         page.contains("Is held back: you have paused the subscription.") && page.contains("when you resume"),
         "{page}"
     );
+    assert!(!page.contains("Why it is late"), "{page}");
+    sqlx::query("UPDATE notifications SET created_at = created_at - interval '90 minutes' WHERE id = $1")
+        .bind(rest[1])
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let page = browser.see(&format!("/app/n/{}", rest[1])).await;
+    let (_, causes) = page.split_once("Why it is late").unwrap();
+    assert!(causes.contains("<li>1 h"), "{page}");
 }
 
 #[testkit::test]

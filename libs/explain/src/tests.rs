@@ -174,6 +174,7 @@ pub(crate) fn notification(status: NotificationStatus, attempts: u32) -> Notific
         created_at: now() - TimeDelta::minutes(10),
         updated_at: now() - TimeDelta::minutes(1),
         finished_at: None,
+        payload_bytes: 100,
         outage: false,
         history: (1..=attempts).map(failed_delivery).collect(),
         dead_letters: Vec::new(),

@@ -68,6 +68,8 @@ pub struct NotificationTimeline {
     pub updated_at: DateTime<Utc>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
+    /// The size of its body.
+    pub payload_bytes: u32,
     /// Whether an outage of its endpoint that is not recovered from has given it up.
     pub outage: bool,
     /// Its attempts, the first one first.
@@ -133,7 +135,7 @@ impl Store {
             r#"
             SELECT n.event, e.event_id AS "event_id?", n.event_type, n.reseller_id, n.status,
                    n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts, n.resent_after, n.resent_at,
-                   n.next_attempt_at, n.leased_until, n.created_at, n.updated_at, n.finished_at,
+                   n.next_attempt_at, n.leased_until, n.created_at, n.updated_at, n.finished_at, n.payload_bytes,
                    s.id AS subscription, s.url, s.state, s.state_reason, s.state_changed_at, s.paused_at, s.held_at,
                    s.deleted_at, s.daily_quota, s.requests_per_second, s.resend_after_outage, s.retry_plan,
                    b.day AS "day?", b.used AS "used?",
@@ -193,6 +195,7 @@ impl Store {
             created_at: row.created_at,
             updated_at: row.updated_at,
             finished_at: row.finished_at,
+            payload_bytes: row.payload_bytes.unsigned_abs(),
             outage: row.outage,
             history: self.delivery_attempts(id.into()).await?,
             dead_letters: self.dead_letters_about(None, Some(id)).await?,

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::listing::NotificationRow;
 use crate::read::{Count, Name, Nullable};
+use crate::timeline::NotificationTimeline;
 use crate::{Error, Store, stored, stored_if};
 
 /// Attempts that are shown, the latest ones: a reseller who resends in a loop makes a history without end.
@@ -92,6 +93,38 @@ impl Store {
             subscription: row.subscription_id,
             body: row.body,
             history: self.delivery_attempts(id).await?,
+        }))
+    }
+
+    /// The notification with this history, for those who have read that; `None` when its event is not stored any more.
+    pub async fn notification_with_history(
+        &self,
+        history: &NotificationTimeline,
+    ) -> Result<Option<NotificationView>, Error> {
+        let event = sqlx::query!(
+            "SELECT event_id, created_at, body FROM events WHERE id = $1",
+            history.event,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(event.map(|event| NotificationView {
+            row: NotificationRow {
+                id: history.id,
+                event_id: event.event_id,
+                event_type: history.event_type.clone(),
+                status: history.status,
+                claimed: history.claimed,
+                reason: history.reason.clone(),
+                attempts: history.attempts,
+                next_attempt_at: history.next_attempt_at,
+                payload_bytes: history.payload_bytes,
+                accepted_at: event.created_at,
+                updated_at: history.updated_at,
+                finished_at: history.finished_at,
+            },
+            subscription: history.subscription.id,
+            body: event.body,
+            history: history.history.clone(),
         }))
     }
 

@@ -1,12 +1,15 @@
-//! Looking: one push, and how far behind the lane is.
+//! Looking: one push, one notification, and how far behind the lane is.
 
 use chrono::{SubsecRound, TimeDelta};
 use domain::clock::{Clock, SystemClock};
+use domain::notification::NotificationState;
 use domain::push::{PushId, PushState};
 use domain::reason::PushReason;
 use sqlx::PgPool;
 use store::{Backlog, Store};
+use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
+use testkit::subscription_factory::SubscriptionRow;
 
 #[testkit::database_test]
 async fn a_push_that_was_never_stored_is_not_found(pool: PgPool) {
@@ -94,4 +97,26 @@ async fn the_backlog_names_what_has_waited_longest(pool: PgPool) {
     );
     assert_eq!(backlog.oldest_due, overdue.next_attempt_at);
     assert_eq!(backlog.first_lease_end, lost.leased_until);
+}
+
+#[testkit::database_test]
+async fn a_notification_is_the_same_with_its_history_as_by_itself(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    for state in NotificationState::ALL {
+        let id = NotificationRow::in_state(state, subscription)
+            .make(&pool)
+            .await
+            .id;
+        let history = store.notification_timeline(id.uuid()).await.unwrap().unwrap();
+        let mut found = store.notification_with_history(&history).await.unwrap().unwrap();
+        let mut by_itself = store.find_notification("acme", id).await.unwrap().unwrap();
+        // When its turn comes is worked out for each look.
+        assert_eq!(
+            found.row.next_attempt_at.is_some(),
+            by_itself.row.next_attempt_at.is_some()
+        );
+        (found.row.next_attempt_at, by_itself.row.next_attempt_at) = (None, None);
+        assert_eq!(found, by_itself, "{state:?}");
+    }
 }

@@ -20,7 +20,7 @@ use crate::notifications::document::AttemptDocument;
 use crate::notifications::{self, NotificationDocument};
 use crate::request::{Reseller, Resender};
 use crate::secrets;
-use crate::subscriptions::{self, SubscriptionDocument};
+use crate::subscriptions::SubscriptionDocument;
 
 /// Bodies up to here are shown as a whole.
 const SHOWN_MAX_BYTES: usize = 64 * 1024;
@@ -67,14 +67,10 @@ async fn page(
     Id(id): Id,
     Params(params): Params<AttemptParams>,
 ) -> Result<impl IntoResponse, Problem> {
-    let state = || State(Arc::clone(&app));
-    let document = notifications::find(state(), reseller.clone(), Id(id)).await?.0;
-    let of = || Id(document.subscription_id);
-    let (story, subscription, secrets) = tokio::try_join!(
-        notifications::story(state(), reseller.clone(), Id(id)),
-        subscriptions::find(state(), reseller.clone(), of()),
-        secrets::list(state(), reseller.clone(), of()),
-    )?;
+    // One after the other: a page takes one connection at a time, as an operation does.
+    let (document, story) = notifications::find_with_story(&app, &reseller, id).await?;
+    let subscription = super::subscription(&app, &reseller, document.subscription_id).await?;
+    let secrets = secrets::list(State(app), reseller, Id(document.subscription_id)).await?;
     let asked = |attempt: &AttemptDocument| params.a.is_none_or(|number| attempt.number == number);
     let at = document.history.iter().rposition(asked);
     let started = at.map(|at| document.history[at].started_at);
@@ -85,8 +81,8 @@ async fn page(
     Ok(Page(Notification {
         signed_with: signed.map(|secret| secret.created_at).collect(),
         frame,
-        subscription: subscription.1.0,
-        story: story.0,
+        subscription,
+        story,
         at,
         document,
     }))

@@ -6,10 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use domain::capability::Capability;
 use domain::notification::NotificationId;
+use domain::subscription::HeldBack;
 use http::StatusCode;
 use http_api::{Id, Problem};
 use store::Cancellation;
-use store::webhook::Resent;
+use store::webhook::{NotificationView, Resent};
 
 use super::NotificationDocument;
 use crate::app::App;
@@ -122,10 +123,15 @@ async fn look_up(
     let found = http_api::by(reseller.deadline, ("the notification", "read"), find).await?;
     let found = found.ok_or_else(problems::no_notification)?;
     let held = app.held_back(reseller, found.subscription).await?;
+    Ok(shown(reseller, found, held))
+}
+
+/// As much of it as may be seen.
+pub(super) fn shown(reseller: &Reseller, found: NotificationView, held: HeldBack) -> NotificationDocument {
     let document = NotificationDocument::of(found, held);
-    Ok(if reseller.may(Capability::Bodies) {
+    if reseller.may(Capability::Bodies) {
         document
     } else {
         document.without_bodies()
-    })
+    }
 }

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use domain::subscription::HeldBack;
 use explain::Rules;
 use explain::reseller::{Story, Teller};
 use http_api::{Id, Problem};
+use store::timeline::NotificationTimeline;
+use uuid::Uuid;
 
 use super::document::told_failure;
+use super::{NotificationDocument, one};
 use crate::app::App;
 use crate::problems;
 use crate::request::Reseller;
@@ -22,7 +26,7 @@ const STATES: u32 = 100;
 #[utoipa::path(
     get, path = "/notifications/{id}/story", tag = "notifications", operation_id = "notificationStory",
     security(("apiKey" = [])),
-    params(("id" = uuid::Uuid, Path, description = "The notification's identifier.")),
+    params(("id" = Uuid, Path, description = "The notification's identifier.")),
     responses((status = 200, description = "The story.", body = Story))
 )]
 pub(crate) async fn story(
@@ -30,11 +34,40 @@ pub(crate) async fn story(
     reseller: Reseller,
     Id(id): Id,
 ) -> Result<Json<Story>, Problem> {
+    let history = history(&app, &reseller, id).await?;
+    let held = app.held_back(&reseller, history.subscription.id).await?;
+    Ok(Json(told(&app, &reseller, history, held).await?))
+}
+
+/// A notification with its story, which are read from the same rows once.
+pub(crate) async fn find_with_story(
+    app: &App,
+    reseller: &Reseller,
+    id: Uuid,
+) -> Result<(NotificationDocument, Story), Problem> {
+    let history = history(app, reseller, id).await?;
+    let find = app.store.notification_with_history(&history);
+    let found = http_api::by(reseller.deadline, ("the notification", "read"), find).await?;
+    let found = found.ok_or_else(problems::no_notification)?;
+    let held = app.held_back(reseller, found.subscription).await?;
+    let story = told(app, reseller, history, held).await?;
+    Ok((one::shown(reseller, found, held), story))
+}
+
+async fn history(app: &App, reseller: &Reseller, id: Uuid) -> Result<NotificationTimeline, Problem> {
     let look = app.store.notification_timeline(id);
     let found = http_api::by(reseller.deadline, ("the notification", "read"), look).await?;
     let found =
         found.filter(|history| history.reseller == reseller.id && history.subscription.deleted_at.is_none());
-    let mut history = found.ok_or_else(problems::no_notification)?;
+    found.ok_or_else(problems::no_notification)
+}
+
+async fn told(
+    app: &App,
+    reseller: &Reseller,
+    mut history: NotificationTimeline,
+    held: HeldBack,
+) -> Result<Story, Problem> {
     for attempt in &mut history.history {
         let failure = told_failure(&attempt.url, attempt.error_type.take(), attempt.error.take());
         (attempt.error_type, attempt.error) = failure;
@@ -46,9 +79,9 @@ pub(crate) async fn story(
     let teller = Teller {
         now: app.now(),
         rules: &Rules::from(&*app.config),
-        paused_by: app.held_back(&reseller, history.subscription.id).await?.paused_by,
+        paused_by: held.paused_by,
         states: &states,
         own_names: &own_names,
     };
-    Ok(Json(explain::reseller::notification(&history, &teller)))
+    Ok(explain::reseller::notification(&history, &teller))
 }

@@ -100,7 +100,7 @@
       const text = answer.ok ? await answer.text() : "";
       if (answer.type === "opaqueredirect" || answer.status === 401) {
         live.ended = true;
-        say("Your visit has ended. Load the page again to sign in.", true);
+        say(document.documentElement.dataset.ended || "Your visit has ended. Load the page again to sign in.", true);
       } else if (answer.ok || answer.status === 304) {
         if (live.failures) say("Connected again");
         live.failures = 0;

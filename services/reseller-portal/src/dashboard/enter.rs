@@ -9,6 +9,7 @@ use domain::key::KeyDigest;
 use http::{HeaderMap, StatusCode};
 use http_api::{Problem, by};
 use pages::{Fields, Page, see_other};
+use store::PortalVisit;
 
 use super::guard::FramedBy;
 use super::visit;
@@ -26,7 +27,31 @@ struct ExpiredPage {
     name: String,
     /// Whether it was a link that opened nothing.
     is_link: bool,
-    return_url: Option<String>,
+    /// The visit that the browser had last, where it still shows it.
+    last: Option<PortalVisit>,
+    /// The origins whose pages may frame the dashboard, with blanks between them.
+    origins: String,
+}
+
+impl ExpiredPage {
+    fn new(app: &App, last: Option<PortalVisit>) -> Self {
+        Self {
+            name: app.config.portal.brand.name.clone(),
+            is_link: false,
+            last,
+            origins: app.config.portal.embed.origins.join(" "),
+        }
+    }
+
+    /// The origin of the page around it, of a visit in a frame.
+    fn around(&self) -> Option<&str> {
+        let origin = self.last.as_ref()?.parent_origin.as_deref()?;
+        self.origins.split(' ').find(|known| *known == origin)
+    }
+
+    fn return_url(&self) -> Option<&str> {
+        self.last.as_ref()?.return_url.as_deref()
+    }
 }
 
 /// The page that a link leads to. Its script sends the token, which stands in the fragment and in no log.
@@ -53,9 +78,8 @@ pub(super) async fn enter(State(app): State<Arc<App>>, fields: Fields) -> Result
     let begin = by(app.deadline(), ("your visit", "begun"), begin);
     let Some(visit) = Box::pin(app.visits.links.look_up(link, "links", begin)).await? else {
         let page = ExpiredPage {
-            name: app.config.portal.brand.name.clone(),
             is_link: true,
-            return_url: None,
+            ..ExpiredPage::new(&app, None)
         };
         return Ok(framed((StatusCode::GONE, Page(page)).into_response(), &app));
     };
@@ -67,10 +91,5 @@ pub(super) async fn enter(State(app): State<Arc<App>>, fields: Fields) -> Result
 /// What those see whose visit is over, or who have none.
 pub(super) async fn expired(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let last = visit::last_of(&app, &headers).await;
-    let page = ExpiredPage {
-        name: app.config.portal.brand.name.clone(),
-        is_link: false,
-        return_url: last.and_then(|visit| visit.return_url),
-    };
-    framed(Page(page).into_response(), &app)
+    framed(Page(ExpiredPage::new(&app, last)).into_response(), &app)
 }

@@ -61,6 +61,7 @@ static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
         "/app/assets",
         &[
             script("enter.js", include_bytes!("../../assets/enter.js")),
+            script("expired.js", include_bytes!("../../assets/expired.js")),
             script("app.js", include_bytes!("../../assets/app.js")),
         ],
     )

@@ -185,6 +185,30 @@ async fn only_the_page_that_the_link_names_may_frame_a_visit(pool: PgPool) {
 }
 
 #[testkit::test]
+async fn what_ends_in_a_frame_asks_the_page_around_it_and_no_other(pool: PgPool) {
+    let portal = framed(pool).await;
+    let asks = format!(r#"data-around="{PANEL}""#);
+    let request = json!({"person": {"id": "u"}, "parentOrigin": PANEL});
+    let in_frame = Browser::new(&portal);
+    in_frame.enter(token_of(&link(&portal, &request).await)).await;
+    let own = entered(&portal, &[]).await;
+    portal.clock.advance(TimeDelta::hours(8));
+    assert_eq!(in_frame.get("/app").await.header("location"), "/app/expired");
+    let page = in_frame.see("/app/expired").await;
+    assert!(page.contains(&asks) && page.contains("expired.js"), "{page}");
+    assert!(!page.contains("keeps no cookies"), "{page}");
+    let page = own.see("/app/expired").await;
+    assert!(!page.contains("data-around"), "{page}");
+    let page = Browser::new(&portal).see("/app/expired").await;
+    assert!(
+        !page.contains("data-around") && page.contains("keeps no cookies"),
+        "{page}"
+    );
+    assert!(page.contains(&format!(r#"data-origins="{PANEL}""#)), "{page}");
+    portal.stop().await;
+}
+
+#[testkit::test]
 async fn what_a_viewer_prefers_is_kept_in_a_tab_and_in_a_frame(pool: PgPool) {
     let portal = framed(pool).await;
     let own = entered(&portal, &[]).await;

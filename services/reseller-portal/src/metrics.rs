@@ -163,6 +163,19 @@ pub(crate) async fn without_types(
     Ok(document((id, since, 1), &rows, &[]))
 }
 
+/// The same of several subscriptions together. Whose they are, is for the caller to know.
+pub(crate) async fn of_several(
+    app: &App,
+    reseller: &Reseller,
+    subscriptions: &[Uuid],
+    hours: u32,
+) -> Result<MetricsDocument, Problem> {
+    let since = began(app, hours);
+    let read = app.store.delivery_statistics_of(subscriptions, since);
+    let rows = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
+    Ok(document((Uuid::nil(), since, 1), &rows, &[]))
+}
+
 /// What is counted for each of these hours, and when the first of them began.
 async fn counted(
     app: &App,
@@ -172,12 +185,17 @@ async fn counted(
 ) -> Result<(DateTime<Utc>, Vec<StatisticsDelta>), Problem> {
     let hours = within("hours", hours, DEFAULT_HOURS)?;
     let subscription = app.subscription(reseller, id).await?;
-    let now = app.now();
-    let present = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
-    let since = present - TimeDelta::hours(i64::from(hours) - 1);
+    let since = began(app, hours);
     let read = app.store.delivery_statistics(subscription.id, since);
     let rows = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
     Ok((since, rows))
+}
+
+/// When the first of so many hours began, of which the present one is the last.
+fn began(app: &App, hours: u32) -> DateTime<Utc> {
+    let now = app.now();
+    let present = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
+    present - TimeDelta::hours(i64::from(hours) - 1)
 }
 
 fn within(name: &'static str, hours: Option<u32>, default: u32) -> Result<u32, Problem> {

@@ -8,9 +8,10 @@ use axum::response::IntoResponse;
 use http_api::paging::List;
 use http_api::{Params, Problem};
 use pages::Page;
+use serde::Deserialize;
 
-use super::Route;
 use super::frame::Frame;
+use super::{Route, words};
 use crate::activity::{self, ActivityDocument, ActivityParams, MailDocument};
 use crate::app::App;
 use crate::request::{PartParams, Reseller};
@@ -32,6 +33,17 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
+/// As the API has them, but for the times, which are as fields for them send them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageParams {
+    action: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
 #[derive(Template)]
 #[template(path = "activity.html")]
 struct Activity {
@@ -42,6 +54,16 @@ struct Activity {
 impl Activity {
     fn kinds(&self) -> [(&'static str, &'static str); 6] {
         KINDS
+    }
+
+    fn field_of(&self, name: &str) -> String {
+        words::field(&self.frame.asked(name), self.frame.preferences.zone)
+    }
+
+    fn is_filtered(&self) -> bool {
+        ["action", "since", "until"]
+            .iter()
+            .any(|name| !self.frame.asked(name).is_empty())
     }
 
     fn details(&self, act: &ActivityDocument) -> String {
@@ -77,8 +99,16 @@ async fn page(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     frame: Frame,
-    params: Params<ActivityParams>,
+    Params(params): Params<PageParams>,
 ) -> Result<impl IntoResponse, Problem> {
+    let time = |name: &'static str, text: Option<&str>| words::asked(name, text, frame.preferences.zone);
+    let params = Params(ActivityParams {
+        since: time("since", params.since.as_deref())?,
+        until: time("until", params.until.as_deref())?,
+        action: params.action,
+        limit: params.limit,
+        cursor: params.cursor,
+    });
     let acts = activity::list(State(app), reseller, params).await?.0;
     Ok(Page(Activity { frame, acts }))
 }

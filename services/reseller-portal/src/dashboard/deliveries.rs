@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::{MappedLocalTime, TimeDelta};
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, Utc};
 use domain::notification::ERROR_TYPES;
 use http_api::{FieldProblem, Id, Params, Problem};
 use pages::{Fields, Markup, Page, done, see_other};
@@ -63,18 +63,7 @@ impl DeliveryParams {
             let detail = "cannot be chosen here: the page is of one subscription already";
             return Err(Problem::query("subscription", detail));
         }
-        let time = |name: &'static str, text: Option<&str>| {
-            let read = |text: &str| {
-                let wrong = || Problem::query(name, "must be a time such as 2026-11-21T12:00");
-                let pick = if name == "until" {
-                    MappedLocalTime::latest
-                } else {
-                    MappedLocalTime::earliest
-                };
-                words::time(text.trim(), frame.preferences.zone, pick).ok_or_else(wrong)
-            };
-            text.map(read).transpose()
-        };
+        let time = |name: &'static str, text: Option<&str>| words::asked(name, text, frame.preferences.zone);
         let within = hours.map(|hours| frame.now - TimeDelta::hours(hours.into()));
         Ok(AllParams {
             subscription: subscription.or(self.subscription),
@@ -108,6 +97,15 @@ struct Row {
 }
 
 impl Row {
+    /// From its event to its end, or until now, in seconds.
+    fn waited(&self, now: DateTime<Utc>) -> u64 {
+        let end = self.notification.finished_at.unwrap_or(now);
+        (end - self.notification.accepted_at)
+            .num_seconds()
+            .max(0)
+            .unsigned_abs()
+    }
+
     /// What came of the last attempt.
     fn answer(&self) -> Option<String> {
         let last = self.last.as_ref()?;
@@ -154,7 +152,7 @@ struct Deliveries {
     /// All of them, on the page of all.
     subscriptions: Vec<SubscriptionDocument>,
     is_of_one: bool,
-    metrics: Option<MetricsDocument>,
+    metrics: MetricsDocument,
     rows: Vec<Row>,
     next: Option<String>,
 }
@@ -183,8 +181,38 @@ struct OfAll {
 }
 
 impl Deliveries {
-    fn chart(&self, metrics: &MetricsDocument) -> Markup {
-        words::week(&metrics.hours, metrics.since, self.frame.now)
+    fn chart(&self) -> Markup {
+        words::week(&self.metrics.hours, self.metrics.since, self.frame.now)
+    }
+
+    /// The days of the chart in the viewer's zone, the first one first: what each is called, and the same list restricted to it.
+    fn days(&self) -> Vec<(String, String)> {
+        let zone = self.frame.preferences.zone;
+        let today = self.frame.now.with_timezone(&zone).date_naive();
+        let begin = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_local_timezone(zone).earliest();
+        let days = (0..7_u64)
+            .rev()
+            .filter_map(|ago| today.checked_sub_days(Days::new(ago)));
+        let link = |day: NaiveDate| {
+            let (since, until) = (begin(day)?, begin(day.succ_opt()?)?);
+            let name = day.format("%a %-d %b").to_string();
+            Some((name, self.of_time(since.to_utc(), until.to_utc())))
+        };
+        days.filter_map(link).collect()
+    }
+
+    /// The same list from one time until another, from its beginning.
+    fn of_time(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> String {
+        let mut around = pages::Frame::clone(&self.frame);
+        let text = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
+        for (name, value) in [
+            ("hours", String::new()),
+            ("since", text(since)),
+            ("until", text(until)),
+        ] {
+            around.address = around.with(name, value);
+        }
+        around.address
     }
 
     fn is_asked(&self, names: &[&str]) -> bool {
@@ -206,10 +234,7 @@ impl Deliveries {
 
     /// A time of the address as the field for it takes it.
     fn field_of(&self, name: &str) -> String {
-        let zone = self.frame.preferences.zone;
-        words::time(&self.frame.asked(name), zone, MappedLocalTime::earliest).map_or_else(String::new, |at| {
-            at.with_timezone(&zone).format("%Y-%m-%dT%H:%M").to_string()
-        })
+        words::field(&self.frame.asked(name), self.frame.preferences.zone)
     }
 
     fn place_of(&self, subscription: &SubscriptionDocument) -> String {
@@ -275,7 +300,7 @@ async fn of_one(
             frame: frame.clone(),
             subscriptions: Vec::new(),
             is_of_one: true,
-            metrics: Some(metrics),
+            metrics,
             rows,
             next,
         },
@@ -307,11 +332,19 @@ async fn of_all(
         .0
         .items;
     let (rows, next) = rows_of(&app, &reseller, &all, params.filter(&frame, None)?).await?;
+    let chosen =
+        |subscription: &&SubscriptionDocument| params.subscription.is_none_or(|only| only == subscription.id);
+    let ids: Vec<_> = all
+        .iter()
+        .filter(chosen)
+        .map(|subscription| subscription.id)
+        .collect();
+    let metrics = metrics::of_several(&app, &reseller, &ids, WEEK).await?;
     let list = Deliveries {
         frame: frame.clone(),
         subscriptions: all,
         is_of_one: false,
-        metrics: None,
+        metrics,
         rows,
         next,
     };

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
 use domain::capability::Capability;
 use domain::subscription::QuotaRequestStatus;
 use http_api::paging::List;
@@ -16,9 +18,13 @@ use super::confirm::Confirm;
 use super::frame::Frame;
 use super::{Route, confirm, words};
 use crate::app::App;
+use crate::metrics::{self, MetricsDocument};
 use crate::quotas::{self, QuotaDaysDocument, QuotaDocument, QuotaRequestDocument, QuotaRequestPayload};
 use crate::request::{PartParams, QuotaKeeper, Reseller};
 use crate::subscriptions::SubscriptionDocument;
+
+/// One more on the day on which clocks go back.
+const HOURS_OF_A_DAY: u32 = 25;
 
 pub(super) fn routes() -> Vec<Route> {
     use super::{act, page as at};
@@ -47,6 +53,8 @@ struct QuotaPage {
     quota: QuotaDocument,
     days: QuotaDaysDocument,
     bars: Markup,
+    /// What ended in each hour of today.
+    hours: Markup,
     /// The request that waits for a decision.
     open: Option<QuotaRequestDocument>,
     withdrawal: Option<Confirm>,
@@ -122,6 +130,7 @@ async fn show(
     let subscription = super::subscription(app, reseller, id).await?;
     let quota = quotas::show(state(), reseller.clone(), Id(id)).await?.0;
     let days = quotas::days(state(), reseller.clone(), Id(id)).await?.0;
+    let ended = metrics::without_types(app, reseller, id, HOURS_OF_A_DAY).await?;
     // A new one is made only when the one before it is decided, so that none but the newest waits.
     let newest = requests(app, reseller, id, (Some(1), None)).await?;
     let requests = requests(app, reseller, id, (params.limit, params.cursor)).await?;
@@ -129,6 +138,7 @@ async fn show(
     let open = open.rfind(|request| request.status == QuotaRequestStatus::Requested);
     let status = confirm::status(&form.errors);
     let page = QuotaPage {
+        hours: hours(&ended, &days, app.config.reseller.quota.time_zone),
         bars: bars(&days),
         days,
         withdrawal: open
@@ -150,6 +160,20 @@ fn bars(days: &QuotaDaysDocument) -> Markup {
     let bars: Vec<_> = bars.collect();
     let most = bars.iter().map(|bar| bar[0]).max().unwrap_or_default();
     words::stacked(&bars, &format!("the use of 28 days; at most {most} on a day"))
+}
+
+/// What ended in each hour of today, which begins where the quota's days do.
+fn hours(ended: &MetricsDocument, days: &QuotaDaysDocument, zone: Tz) -> Markup {
+    let begun = |hour: &DateTime<Utc>| hour.with_timezone(&zone).date_naive() == days.today;
+    let all = (0..HOURS_OF_A_DAY).map(|hour| ended.since + TimeDelta::hours(hour.into()));
+    let bars = all.filter(begun).map(|hour| {
+        let found = ended.hours.iter().find(|one| one.hour == hour);
+        let counts = found.map(|one| [one.counts.delivered, 0, one.counts.failed]);
+        counts.unwrap_or_default()
+    });
+    let bars: Vec<_> = bars.collect();
+    let sum: u64 = bars.iter().flatten().sum();
+    words::stacked(&bars, &format!("{sum} ended today, by the hour"))
 }
 
 async fn page(

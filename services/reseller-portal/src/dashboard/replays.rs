@@ -39,6 +39,8 @@ struct Replays {
     frame: Frame,
     subscription: SubscriptionDocument,
     replays: List<ReplayDocument>,
+    /// The newest one, beside an older part of the list: it alone may be running.
+    newest: Option<ReplayDocument>,
 }
 
 impl Replays {
@@ -47,7 +49,8 @@ impl Replays {
     }
 
     fn running(&self) -> Option<&ReplayDocument> {
-        self.replays.items.iter().find(|replay| is_running(replay))
+        let listed = self.replays.items.iter();
+        listed.chain(&self.newest).find(|replay| is_running(replay))
     }
 
     fn is_running(&self, replay: &ReplayDocument) -> bool {
@@ -114,6 +117,15 @@ async fn list(
     Ok(list.await?.0)
 }
 
+/// The newest one: a new one is made only when the one before it has ended, so that no other may be running.
+async fn newest(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<Option<ReplayDocument>, Problem> {
+    let first = PartParams {
+        limit: Some(1),
+        cursor: None,
+    };
+    Ok(list(app, reseller, id, first).await?.items.pop())
+}
+
 async fn page(
     State(app): State<Arc<App>>,
     reseller: Reseller,
@@ -121,7 +133,12 @@ async fn page(
     Id(id): Id,
     Params(params): Params<PartParams>,
 ) -> Result<impl IntoResponse, Problem> {
+    let newest = match params.cursor {
+        Some(_) => newest(&app, &reseller, id).await?,
+        None => None,
+    };
     Ok(Page(Replays {
+        newest,
         subscription: super::subscription(&app, &reseller, id).await?,
         replays: list(&app, &reseller, id, params).await?,
         frame,
@@ -136,19 +153,12 @@ async fn form(
     typed: Typed,
 ) -> Result<Response, Problem> {
     let status = confirm::status(&typed.errors);
-    let newest = PartParams {
-        limit: Some(1),
-        cursor: None,
-    };
     let replay = &app.config.reseller.replay;
     let page = NewReplay {
         subscription: super::subscription(app, reseller, id).await?,
-        // A new one is made only when the one before it has ended.
-        is_running: list(app, reseller, id, newest)
+        is_running: newest(app, reseller, id)
             .await?
-            .items
-            .iter()
-            .any(is_running),
+            .is_some_and(|newest| is_running(&newest)),
         per_second: replay.per_second,
         max_age_seconds: replay.max_age.as_secs(),
         frame,

@@ -1,5 +1,6 @@
 //! R9: the secrets that sign, making and revoking them, and looking at one for a short while.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
@@ -8,13 +9,14 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
 use http::{HeaderValue, header};
-use http_api::{FieldProblem, Id, Ids, Payload, Problem};
+use http_api::{FieldProblem, Id, Ids, Params, Payload, Problem};
 use pages::{Fields, Page, done};
 use uuid::Uuid;
 
 use super::confirm::Confirm;
 use super::frame::Frame;
 use super::{Route, confirm, words};
+use crate::activity::{self, ActivityParams};
 use crate::app::App;
 use crate::metrics::{self, MetricsDocument};
 use crate::request::{Reseller, Revealer, Rotator};
@@ -44,6 +46,8 @@ struct Secrets {
     frame: Frame,
     subscription: SubscriptionDocument,
     secrets: Vec<SecretDocument>,
+    /// Who made secrets, by their identifiers.
+    makers: HashMap<Uuid, String>,
     metrics: MetricsDocument,
     /// Whether the installation shows a secret again.
     are_shown: bool,
@@ -52,6 +56,11 @@ struct Secrets {
 impl Secrets {
     fn heading(&self) -> String {
         words::host(&self.subscription.url)
+    }
+
+    /// Who made it; of what was made with its subscription or long ago that is not said here.
+    fn maker(&self, secret: &SecretDocument) -> &str {
+        self.makers.get(&secret.id).map_or("–", String::as_str)
     }
 
     fn active(&self) -> usize {
@@ -149,6 +158,7 @@ async fn page(
 ) -> Result<impl IntoResponse, Problem> {
     let subscription = super::subscription(&app, &reseller, id).await?;
     let secrets = list(&app, &reseller, id).await?;
+    let makers = makers(&app, &reseller).await?;
     // A secret that was made or revoked is what endpoints stumble over.
     let changes = secrets
         .iter()
@@ -160,9 +170,25 @@ async fn page(
         frame,
         subscription,
         secrets,
+        makers,
         metrics,
         are_shown: app.config.reseller.secrets.allow_viewing,
     }))
+}
+
+/// Who made the latest secrets, as the activity has it.
+async fn makers(app: &Arc<App>, reseller: &Reseller) -> Result<HashMap<Uuid, String>, Problem> {
+    let params = Params(ActivityParams {
+        action: Some("secret.create".to_owned()),
+        limit: Some(200),
+        ..ActivityParams::default()
+    });
+    let acts = activity::list(State(Arc::clone(app)), reseller.clone(), params).await?;
+    let made = acts.0.items.into_iter().filter_map(|act| {
+        let secret = act.details?.get("secret")?.as_str()?.parse().ok()?;
+        Some((secret, act.name?))
+    });
+    Ok(made.collect())
 }
 
 fn overlap(app: &App) -> TimeDelta {

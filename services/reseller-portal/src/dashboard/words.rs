@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
+use http_api::Problem;
 use pages::{Markup, escape};
 use url::Url;
 
@@ -193,6 +194,30 @@ pub(super) fn time(
         .iter()
         .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())?;
     Some(pick(found.and_local_timezone(zone))?.to_utc())
+}
+
+/// The time that a parameter asks for, as [`time`] reads it.
+pub(super) fn asked(
+    name: &'static str,
+    text: Option<&str>,
+    zone: Tz,
+) -> Result<Option<DateTime<Utc>>, Problem> {
+    let pick = if name == "until" {
+        MappedLocalTime::latest
+    } else {
+        MappedLocalTime::earliest
+    };
+    let wrong = || Problem::query(name, "must be a time such as 2026-11-21T12:00");
+    let text = text.map(str::trim);
+    text.map(|text| time(text, zone, pick).ok_or_else(wrong))
+        .transpose()
+}
+
+/// A time of an address as the field for it takes it; nothing of what is none.
+pub(super) fn field(text: &str, zone: Tz) -> String {
+    time(text, zone, MappedLocalTime::earliest).map_or_else(String::new, |at| {
+        at.with_timezone(&zone).format("%Y-%m-%dT%H:%M").to_string()
+    })
 }
 
 /// A size.

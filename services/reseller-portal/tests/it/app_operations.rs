@@ -51,6 +51,10 @@ async fn what_the_busiest_day_had_is_one_number(portal: Portal) {
     let page = browser.see(&format!("/app/s/{id}/quota")).await;
     let said = "171 a day would have been enough for the busiest of these days";
     assert_eq!(page.matches(said).count(), 2, "{page}");
+    assert!(
+        page.contains(r#"aria-label="0 ended today, by the hour""#),
+        "{page}"
+    );
 
     // What ended on a day was charged to others, too: the quota of that day is known.
     let kept = "INSERT INTO quota_days (subscription_id, day, used, quota)
@@ -150,6 +154,8 @@ async fn a_secret_is_made_shown_for_a_while_and_revoked(portal: Portal) {
         page.contains("2 secrets sign every request") && !page.contains("whsec_"),
         "{page}"
     );
+    let by = r#"data-label="By" class="wrap">Anna Ozola &#60;user-17@acme&#62;<"#;
+    assert_eq!(page.matches(by).count(), 1, "{page}");
     let secrets = portal.see(&format!("/subscriptions/{id}/secrets")).await;
     // Both are of one instant of the clock, so that their order says nothing.
     let lasting = |lasts: bool| {
@@ -217,6 +223,8 @@ async fn what_waits_is_added_up_and_can_be_cancelled(portal: Portal) {
     assert!(browser.see(&cancel).await.contains("Cancel the notification"));
     let looking = entered(&portal, &[]).await;
     looking.refused(&cancel, &[], 403).await;
+    let page = looking.see(&path).await;
+    assert!(page.contains("your link was made without resend"), "{page}");
     let answer = browser.post(&cancel, &[]).await;
     assert_eq!(answer.status, 303, "{}", answer.html);
     assert!(browser.see(&path).await.contains("Nothing waits"));
@@ -318,6 +326,11 @@ async fn a_replay_is_counted_started_and_cancelled(portal: Portal) {
     browser.refused(&new, &[("since", &since)], 409).await;
     assert!(browser.see(&new).await.contains("A replay is running"));
     let replay = id_of(&portal.see(&format!("/subscriptions/{id}/replays")).await["items"][0]);
+    let older = browser.see(&format!("{path}?cursor={replay}")).await;
+    assert!(
+        older.contains("A replay is running") && older.contains("No replay is older"),
+        "{older}"
+    );
     let cancel = format!("{path}/{replay}/cancel");
     assert!(browser.see(&cancel).await.contains("Cancel the replay"));
     let (_, page) = browser.act(&cancel, &[]).await;
@@ -365,6 +378,7 @@ async fn the_catalogue_is_searched_and_sent_as_a_test(portal: Portal) {
     assert_eq!(sent.status, 303, "{}", sent.html);
     assert!(sent.header("location").starts_with("/app/n/"), "{sent:?}");
     let live = browser.see("/app/live").await;
+    assert!(live.contains("Send a test event"), "{live}");
     assert!(live.contains("zone.hostile"), "{live}");
     is_safe(&live);
     assert!(
@@ -443,6 +457,18 @@ async fn what_people_do_on_pages_is_told_as_their_own(portal: Portal) {
             .await
             .contains("Nothing of this kind was done")
     );
+    let time = |ahead: i64| (portal.now() + TimeDelta::hours(ahead)).format("%Y-%m-%dT%H:%M");
+    let before = browser.see(&format!("/app/activity?until={}", time(-2))).await;
+    assert!(before.contains("Nothing of this kind was done"), "{before}");
+    let since = time(-2).to_string();
+    let within = browser
+        .see(&format!("/app/activity?since={since}&until={}", time(2)))
+        .await;
+    assert!(
+        within.contains("Anna Ozola") && within.contains(&format!(r#"value="{since}""#)),
+        "{within}"
+    );
+    assert_eq!(browser.get("/app/activity?since=soon").await.status, 400);
     assert!(
         browser
             .see("/app/activity/mails")

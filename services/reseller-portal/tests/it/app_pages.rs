@@ -283,6 +283,18 @@ async fn deliveries_are_listed_found_and_sent_again(portal: Portal) {
         );
         let failed = browser.see(&format!("{list}?status=FAILED,GIVEN_UP")).await;
         assert!(!failed.contains(&format!("/app/n/{notification}")), "{failed}");
+        assert!(page.contains(r#"data-label="Waited""#), "{page}");
+        // The seven days of the chart, with what it is filtered by otherwise.
+        let (_, days) = failed.split_once(r#"aria-label="Days">"#).unwrap();
+        let days = days.split_once("</nav>").unwrap().0;
+        assert_eq!(days.matches("status=FAILED%2CGIVEN_UP").count(), 7, "{days}");
+        let today = days.rsplit_once("href=\"").unwrap().1.split_once('"').unwrap().0;
+        assert!(
+            browser
+                .see(&today.replace("&#38;", "&"))
+                .await
+                .contains("Given up")
+        );
         assert_eq!(
             browser
                 .get(&format!("{list}?status=&hours="))

@@ -22,7 +22,7 @@ const HOURS_MAX: u32 = 672;
 
 /// Of which time.
 #[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct MetricsParams {
     /// How many hours back, the present one included.
@@ -31,6 +31,9 @@ pub(crate) struct MetricsParams {
     /// Of how many hours each entry of `hours` is.
     #[param(minimum = 1, maximum = 672, default = 1)]
     pub(crate) step: Option<u32>,
+    /// The event type whose hours are listed by themselves, in its entry of `byEventType`.
+    #[param(example = "domain.created")]
+    pub(crate) event_type: Option<String>,
 }
 
 /// Deliveries in numbers.
@@ -130,6 +133,8 @@ pub(crate) struct TypeDocument {
     pub(crate) counts: Counts,
     /// How long after their event notifications of it were delivered.
     pub(crate) delivery_delay_millis: LatencyDocument,
+    /// The same hour by hour, or by `step`, of the one that is asked for with `eventType`; null of others.
+    pub(crate) hours: Option<Vec<HourDocument>>,
 }
 
 /// Shows deliveries to a subscription in numbers.
@@ -146,10 +151,16 @@ pub(crate) async fn show(
     Params(params): Params<MetricsParams>,
 ) -> Result<Json<MetricsDocument>, Problem> {
     let step = within("step", params.step, 1)?;
+    let is_type = |name: &String| domain::subscription::is_event_type(name);
+    if !params.event_type.as_ref().is_none_or(is_type) {
+        let detail = "must be an event type such as domain.created";
+        return Err(Problem::query("eventType", detail));
+    }
     let (since, rows) = counted(&app, &reseller, id, params.hours).await?;
     let read = app.store.type_statistics(id, since);
     let types = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
-    Ok(Json(document((id, since, step), &rows, &types)))
+    let event_type = params.event_type.as_deref();
+    Ok(Json(document((id, since, step), &rows, (&types, event_type))))
 }
 
 /// The same without event types and delays, which are many rows that few pages show.
@@ -160,7 +171,7 @@ pub(crate) async fn without_types(
     hours: u32,
 ) -> Result<MetricsDocument, Problem> {
     let (since, rows) = counted(app, reseller, id, Some(hours)).await?;
-    Ok(document((id, since, 1), &rows, &[]))
+    Ok(document((id, since, 1), &rows, (&[], None)))
 }
 
 /// The same of several subscriptions together. Whose they are, is for the caller to know.
@@ -173,7 +184,7 @@ pub(crate) async fn of_several(
     let since = began(app, hours);
     let read = app.store.delivery_statistics_of(subscriptions, since);
     let rows = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
-    Ok(document((Uuid::nil(), since, 1), &rows, &[]))
+    Ok(document((Uuid::nil(), since, 1), &rows, (&[], None)))
 }
 
 /// What is counted for each of these hours, and when the first of them began.
@@ -210,7 +221,7 @@ fn within(name: &'static str, hours: Option<u32>, default: u32) -> Result<u32, P
 fn document(
     (subscription, since, step): (Uuid, DateTime<Utc>, u32),
     rows: &[StatisticsDelta],
-    types: &[TypeStatistics],
+    (types, event_type): (&[TypeStatistics], Option<&str>),
 ) -> MetricsDocument {
     let mut sum = StatisticsDelta::new(subscription, since);
     for row in rows {
@@ -221,6 +232,10 @@ fn document(
         delays.add(&row.delays);
     }
     let ended = sum.delivered + sum.failed;
+    let of_all = rows.iter().map(|row| (row.hour, Counts::of(row), None));
+    let delayed = types
+        .iter()
+        .map(|row| (row.hour, Counts::default(), Some(&row.delays)));
     let blaming = sum
         .statuses
         .iter()
@@ -240,25 +255,25 @@ fn document(
         client_errors: blaming.map(|(status, count)| (*status, *count)).collect(),
         unanswered: sum.attempts.saturating_sub(sum.statuses.values().sum()),
         answers: sum.statuses,
-        hours: steps((since, step), rows, types),
-        by_event_type: by_event_type(types),
+        hours: steps((since, step), of_all.chain(delayed)),
+        by_event_type: by_event_type((since, step), types, event_type),
     }
 }
 
 /// What was counted in each step, the first one first.
-fn steps(
+fn steps<'a>(
     (since, step): (DateTime<Utc>, u32),
-    rows: &[StatisticsDelta],
-    types: &[TypeStatistics],
+    counted: impl Iterator<Item = (DateTime<Utc>, Counts, Option<&'a Delays>)>,
 ) -> Vec<HourDocument> {
     let step = i64::from(step);
-    let began = |hour: DateTime<Utc>| since + TimeDelta::hours((hour - since).num_hours() / step * step);
     let mut steps: BTreeMap<DateTime<Utc>, (Counts, Delays)> = BTreeMap::new();
-    for row in rows {
-        steps.entry(began(row.hour)).or_default().0.add(&Counts::of(row));
-    }
-    for row in types {
-        steps.entry(began(row.hour)).or_default().1.add(&row.delays);
+    for (hour, counts, delays) in counted {
+        let began = since + TimeDelta::hours((hour - since).num_hours() / step * step);
+        let sum = steps.entry(began).or_default();
+        sum.0.add(&counts);
+        if let Some(delays) = delays {
+            sum.1.add(delays);
+        }
     }
     let steps = steps.into_iter();
     steps
@@ -271,7 +286,12 @@ fn steps(
         .collect()
 }
 
-fn by_event_type(rows: &[TypeStatistics]) -> Vec<TypeDocument> {
+/// The steps of `asked` are told one by one.
+fn by_event_type(
+    time: (DateTime<Utc>, u32),
+    rows: &[TypeStatistics],
+    asked: Option<&str>,
+) -> Vec<TypeDocument> {
     let mut sums: BTreeMap<&str, TypeStatistics> = BTreeMap::new();
     for row in rows {
         sums.entry(row.event_type.as_str())
@@ -279,15 +299,15 @@ fn by_event_type(rows: &[TypeStatistics]) -> Vec<TypeDocument> {
             .or_insert_with(|| row.clone());
     }
     let sums = sums.into_values();
-    sums.map(|sum| TypeDocument {
-        counts: Counts {
-            attempts: sum.attempts,
-            delivered: sum.delivered,
-            failed: sum.failed,
-            retried: sum.retried,
-        },
-        delivery_delay_millis: LatencyDocument::of(&sum.delays),
-        event_type: sum.event_type,
+    sums.map(|sum| {
+        let of_type = rows.iter().filter(|row| row.event_type == sum.event_type);
+        let counted = of_type.map(|row| (row.hour, Counts::of_type(row), Some(&row.delays)));
+        TypeDocument {
+            hours: (asked == Some(&*sum.event_type)).then(|| steps(time, counted)),
+            counts: Counts::of_type(&sum),
+            delivery_delay_millis: LatencyDocument::of(&sum.delays),
+            event_type: sum.event_type,
+        }
     })
     .collect()
 }
@@ -310,6 +330,15 @@ impl Counts {
             delivered: delta.delivered,
             failed: delta.failed,
             retried: delta.retried,
+        }
+    }
+
+    fn of_type(counted: &TypeStatistics) -> Self {
+        Self {
+            attempts: counted.attempts,
+            delivered: counted.delivered,
+            failed: counted.failed,
+            retried: counted.retried,
         }
     }
 

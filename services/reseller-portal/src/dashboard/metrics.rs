@@ -130,6 +130,7 @@ async fn read(
     let params = Params(MetricsParams {
         hours: Some(hours),
         step: None,
+        event_type: None,
     });
     let show = metrics::show(State(Arc::clone(app)), reseller.clone(), Id(id), params);
     Ok(show.await?.0)

@@ -131,7 +131,20 @@ async fn delays_are_shown_by_event_type_and_by_step(portal: Portal) {
     assert_eq!(steps.len(), 2, "{steps:?}");
     within(&steps[0], "p50", 7_200.0);
     within(&steps[1], "p99", 2.0);
-    for query in ["&step=0", "&step=673"] {
+    let of_one = portal
+        .see(&format!("{path}&step=3&eventType=domain.created"))
+        .await;
+    let types = of_one["byEventType"].as_array().unwrap();
+    assert_eq!(types[0]["hours"], Value::Null);
+    let delivered: Vec<_> = types[1]["hours"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| &step["delivered"])
+        .collect();
+    assert_eq!(delivered, [2, 1]);
+    within(&types[1]["hours"][1], "p95", 2.0);
+    for query in ["&step=0", "&step=673", "&eventType=%20"] {
         portal
             .refused("GET", &format!("{path}{query}"), None, (400, "invalid-query"))
             .await;

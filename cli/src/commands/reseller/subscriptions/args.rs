@@ -114,8 +114,11 @@ pub(crate) struct MetricsArgs {
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=672))]
     pub(super) hours: u32,
     /// List the event types instead, with how long after their event they were delivered.
-    #[arg(long, conflicts_with = "step")]
+    #[arg(long, conflicts_with_all = ["step", "event_type"])]
     pub(super) by_event_type: bool,
+    /// List the hours, or the steps, of this event type alone.
+    #[arg(long, value_name = "TYPE")]
+    pub(super) event_type: Option<String>,
     /// List steps of so many hours instead, with how long after their event notifications were delivered.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=672))]
     pub(super) step: Option<u32>,

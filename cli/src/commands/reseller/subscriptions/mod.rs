@@ -440,16 +440,24 @@ async fn test(args: &Waited) -> anyhow::Result<()> {
 async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {
     let one = &args.one;
     let path = format!("{}/metrics", path(one.id));
-    let mut query = vec![("hours", args.hours)];
-    query.extend(args.step.map(|step| ("step", step)));
+    let mut query = vec![("hours", args.hours.to_string())];
+    query.extend(args.step.map(|step| ("step", step.to_string())));
+    query.extend(args.event_type.clone().map(|name| ("eventType", name)));
     let document: Value = portal(&one.common)?.get(&path, &query).await?;
     one.common.form().print(&document, || {
         if args.by_event_type {
             let of = (Column::whole("event type"), "/eventType");
             return shown::list(&document["byEventType"], deliveries(of));
         }
+        let from = (Column::time("from"), "/hour");
+        if let Some(name) = &args.event_type {
+            let mut types = shown::items(&document["byEventType"]).iter();
+            let of_type = types.find(|of| of["eventType"] == name.as_str());
+            let hours = of_type.map_or(&Value::Null, |of| &of["hours"]);
+            return shown::list(hours, deliveries(from));
+        }
         if args.step.is_some() {
-            return shown::list(&document["hours"], deliveries((Column::time("from"), "/hour")));
+            return shown::list(&document["hours"], deliveries(from));
         }
         let whose = ("subscription", &*one.id.to_string());
         let mut readable = document.clone();

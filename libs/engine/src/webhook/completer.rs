@@ -124,9 +124,10 @@ async fn gather(outbox: &mut mpsc::Receiver<AttemptResult>, batch: &mut Vec<Atte
 
 /// Adds what was gathered to the database now and then, and once more at the end.
 async fn flush(statistics: Arc<Statistics>, ended: CancellationToken) {
+    let mut interval = statistics::INTERVAL;
     while !ended.is_cancelled() {
-        let _ = tokio::time::timeout(statistics::INTERVAL, ended.cancelled()).await;
-        statistics.flush().await;
+        let _ = tokio::time::timeout(interval, ended.cancelled()).await;
+        interval = statistics.flush().await;
     }
 }
 

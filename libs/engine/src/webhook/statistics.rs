@@ -15,6 +15,13 @@ use super::attempt::Attempted;
 
 /// How long numbers may be gathered, and so what a crash may cost of them.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(2);
+/// The same when they are those of many subscriptions: each is a row that is written once however much it has gathered, and with
+/// ten thousand subscriptions that would cost as much as all their deliveries.
+const WIDE_INTERVAL: Duration = Duration::from_secs(20);
+/// So many subscriptions are many.
+const MANY: usize = 500;
+/// Rows added in one statement, so that none of them is locked for long.
+const TOGETHER: usize = 500;
 /// How long the database may take to add them.
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -67,20 +74,23 @@ impl Statistics {
             .record(end, attempted.delay);
     }
 
-    /// Adds what was gathered to the database. What it does not take is dropped: numbers are not worth a delay.
-    pub(crate) async fn flush(&self) {
+    /// Adds what was gathered to the database, and says how long to gather until the next time. What it does not take is dropped: numbers
+    /// are not worth a delay.
+    pub(crate) async fn flush(&self) -> Duration {
         let gathered = {
             let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *gathered)
         };
-        if gathered.hours.is_empty() {
-            return;
-        }
         let hours: Vec<StatisticsDelta> = gathered.hours.into_values().collect();
         let types: Vec<TypeStatistics> = gathered.types.into_values().collect();
         let add = async {
-            self.store.add_delivery_statistics(&hours).await?;
-            self.store.add_type_statistics(&types).await
+            for hours in hours.chunks(TOGETHER) {
+                self.store.add_delivery_statistics(hours).await?;
+            }
+            for types in types.chunks(TOGETHER) {
+                self.store.add_type_statistics(types).await?;
+            }
+            Ok(())
         };
         if let Err(error) = store::within(LIMIT, add).await {
             tracing::info!(
@@ -88,5 +98,26 @@ impl Statistics {
                 "the numbers of some deliveries are lost"
             );
         }
+        interval_after(hours.len())
+    }
+}
+
+fn interval_after(subscriptions: usize) -> Duration {
+    if subscriptions < MANY {
+        INTERVAL
+    } else {
+        WIDE_INTERVAL
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_many_subscriptions_are_gathered_for_longer() {
+        assert_eq!(interval_after(0), INTERVAL);
+        assert_eq!(interval_after(MANY - 1), INTERVAL);
+        assert_eq!(interval_after(MANY), WIDE_INTERVAL);
     }
 }

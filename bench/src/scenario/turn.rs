@@ -53,7 +53,9 @@ pub(crate) async fn take(bench: &Bench<'_>, receiver: &Receiver, section: &mut S
 /// What all turns of one program say.
 pub(crate) fn summarize(turns: &[Turn], connections: usize, section: &mut Section) {
     let mut delivering = Grid::new("notifications as fast as they are delivered", "events by");
-    let feeds: [(&str, fn(&Turn) -> &Delivered); 2] = [
+    /// What a turn says of one way to hand events in.
+    type Of = fn(&Turn) -> &Delivered;
+    let feeds: [(&str, Of); 2] = [
         (SINGLE.name, |turn| &turn.single),
         (BATCHES.name, |turn| &turn.batches),
     ];

@@ -16,7 +16,7 @@ use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 
 use self::scene::Scene;
-use crate::reseller::scene::{answered, emails, row, set, subscription, terms, timed_out};
+use crate::reseller::scene::{answered, emails, row, set, subscription, timed_out};
 use crate::resolution::act;
 use crate::scene::{act as by_reseller, count};
 

@@ -441,7 +441,6 @@ async fn of_notifications(
         until: moment("until", params.until.as_deref())?,
         limit,
         cursor,
-        ..NotificationParams::default()
     };
     Ok(
         notifications::list(State(Arc::clone(app)), viewer, Params(params))

@@ -46,8 +46,8 @@ http_ok() (
 # url_of ADDRESS: how this machine reaches a listener, which may listen on every address.
 url_of() { printf 'http://%s\n' "${1/#0.0.0.0:/127.0.0.1:}"; }
 
-# All are the same program: their pid files tell them apart.
-readonly PROCESSES=(postrider swrve-sim receiver smtp-sink)
+# All are the same program: their pid files tell them apart. A script that runs each service as a process of its own names them instead of postrider.
+PROCESSES=(postrider swrve-sim receiver smtp-sink)
 
 pid_of() { owned_pid "$RUN_DIR/$1.pid" "$CHECKOUT" postrider; }
 
@@ -165,7 +165,7 @@ create_keys() {
 
 write_environment() {
     local name
-    POSTRIDER_PID=$(pid_of postrider)
+    POSTRIDER_PID=$(pid_of postrider) || true # none where each service is a process of its own
     SWRVE_SIM_PID=$(pid_of swrve-sim)
     RECEIVER_PID=$(pid_of receiver)
     SMTP_SINK_PID=$(pid_of smtp-sink)
@@ -208,8 +208,8 @@ keep_services() {
     write_environment
 }
 
-start_services() {
-    local name
+# prepare_services: everything but the services themselves.
+prepare_services() {
     stop_services
     mkdir -p -- "$RUN_DIR"
     "$POSTRIDER" migrate >&2
@@ -222,7 +222,17 @@ start_services() {
     launch swrve-sim sim swrve --listen "${SWRVE_SIM_URL#http://}"
     launch receiver receive --listen "${RECEIVER_URL#http://}"
     launch smtp-sink sim smtp --listen "$SMTP_SINK" --dir "$DEV_MAIL_DIR"
+}
+
+start_services() {
+    prepare_services
     launch postrider up
+    finish_services
+}
+
+# finish_services: waits for what was launched, and writes its addresses down.
+finish_services() {
+    local name
     if ! wait_for_services; then
         for name in "${PROCESSES[@]}"; do
             show_log_tail "$LOG_DIR/$name.log"
@@ -252,9 +262,8 @@ say_dashboards() {
 # The time covers the services' own grace period, in which they finish what is in flight.
 stop_services() {
     local name
-    stop_process "$RUN_DIR/postrider.pid" "$CHECKOUT" postrider TERM 40
-    for name in swrve-sim receiver smtp-sink; do
-        stop_process "$RUN_DIR/$name.pid" "$CHECKOUT" postrider TERM 5
+    for name in "${PROCESSES[@]}"; do
+        stop_process "$RUN_DIR/$name.pid" "$CHECKOUT" postrider TERM 40
     done
     rm -f -- "$ENV_FILE"
 }

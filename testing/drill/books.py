@@ -48,22 +48,45 @@ def took(one):
     return one["outcome"] == "abandoned" or 200 <= (one["status"] or 0) < 300
 
 
+def handed_in(units):
+    """What the callers had to hand in for these pushes and notifications."""
+    return {("push" if lane == "push" else "event", name) for lane, name, _ in units}
+
+
+def judge(wrong, told):
+    """Tells how much is wrong in which way, with a few of them; whether anything is."""
+    for what, found in wrong.items():
+        print(f"{len(found):6} WRONG {what}" if found else f"{0:6} {what}")
+        for unit in sorted(found)[:5]:
+            print("        ", *unit, *told(unit))
+    return any(wrong.values())
+
+
 class Books:
+    """The callers' book, and tables that a script has written beside it."""
+
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         lines = (self.folder / "accepted.jsonl").read_text(encoding="utf-8").splitlines()
-        self.accepted = {(line["what"], line["name"]) for line in map(json.loads, lines)}
-        self.restored = self.rows("restored.tsv")
+        self.lines = list(map(json.loads, lines))
+        self.accepted = {(line["what"], line["name"]) for line in self.lines}
+
+    def table(self, name):
+        text = (self.folder / name).read_text(encoding="utf-8")
+        return [line.split("\t") for line in text.splitlines()]
 
     def rows(self, name):
         """Rows by lane, name and path."""
-        text = (self.folder / name).read_text(encoding="utf-8")
-        rows = (line.split("\t") for line in text.splitlines())
-        return {tuple(row[:3]): row[3] if len(row) > 3 else "" for row in rows}
+        return {tuple(row[:3]): row[3] if len(row) > 3 else "" for row in self.table(name)}
+
+
+class Drill(Books):
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.restored = self.rows("restored.tsv")
 
     def gap(self):
-        held = {("push" if lane == "push" else "event", name) for lane, name, _ in self.restored}
-        return sorted(self.accepted - held)
+        return sorted(self.accepted - handed_in(self.restored))
 
     def account(self, released):
         marks = json.loads((self.folder / "marks.json").read_text(encoding="utf-8"))
@@ -74,7 +97,7 @@ class Books:
         taken = arrivals()
 
         def is_in_gap(unit):
-            return ("push" if unit[0] == "push" else "event", unit[1]) in gap
+            return not gap.isdisjoint(handed_in({unit}))
 
         def early(unit, numbers):
             begin, end = marks["start"][unit[0]], marks["release"][unit[0]]
@@ -94,17 +117,11 @@ class Books:
         }
         waits = {unit for unit, status in ended.items() if status == "SCHEDULED"}
         if released:
-            wrong["was accepted, and is not there"] = self.accepted - {
-                ("push" if lane == "push" else "event", name) for lane, name, _ in ended
-            }
+            wrong["was accepted, and is not there"] = self.accepted - handed_in(ended)
             wrong["was never taken by its receiver"] = {unit for unit in set(ended) - waits if not taken.get(unit)}
             wrong["is not SENT"] = {unit for unit, status in ended.items() if status != "SENT"} - waits
         self.tell(listed, gap, taken, twice, unfinished, waits)
-        for what, found in wrong.items():
-            print(f"{len(found):6} WRONG {what}" if found else f"{0:6} {what}")
-            for unit in sorted(found)[:5]:
-                print("        ", *unit, ended.get(unit, ""), taken.get(unit, ""))
-        return any(wrong.values())
+        return judge(wrong, lambda unit: (ended.get(unit, ""), taken.get(unit, "")))
 
     def tell(self, listed, gap, taken, twice, unfinished, waits):
         sent_before = sum(1 for unit in listed if unit in twice)
@@ -123,7 +140,7 @@ class Books:
 
 
 def main():
-    books = Books(sys.argv[1])
+    books = Drill(sys.argv[1])
     if "--gap" in sys.argv:
         for what, name in books.gap():
             print(what, name)

@@ -1,11 +1,11 @@
-"""Hands in pushes and events, and writes down what was accepted: the callers of the drill, and their book.
+"""Hands in pushes and events, and writes down what was accepted: the callers of a drill or a fail-over, and their book.
 
 usage: traffic.py send BOOK PREFIX PER_SECOND     until SIGTERM
        traffic.py again BOOK GAP                  once more what GAP names, a line each: push or event, and the name
 
-The book has a line of JSON for each push and event that was answered with 202: what it is, its name, and the body that was handed in. A push
-is known by its pushKey, which is the user at Swrve, and an event by its eventId, which is its webhook-id. INGEST_URL, INGEST_KEY and
-RESELLER_ID say where and whose.
+The book has a line of JSON for each push and event that was answered with 202: what it is, its name, when that was, and the body that was
+handed in. A push is known by its pushKey, which is the user at Swrve, and an event by its eventId, which is its webhook-id. INGEST_URL,
+INGEST_KEY and RESELLER_ID say where and whose.
 """
 
 import json
@@ -80,7 +80,7 @@ def send(book, prefix, per_second):
             for what, body in (("push", push(number, prefix)), ("event", event(number, prefix))):
                 if accepted(what, body):
                     name = body["pushKey"] if what == "push" else body["eventId"]
-                    lines.write(json.dumps({"what": what, "name": name, "body": body}) + "\n")
+                    lines.write(json.dumps({"what": what, "name": name, "at": time.time(), "body": body}) + "\n")
             time.sleep(max(0, begun + number / per_second - time.monotonic()))
 
 

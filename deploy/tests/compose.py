@@ -1,4 +1,5 @@
-"""Checks what docker-compose.yml hands to each service against the configuration, the roles of the database, and what make-secrets makes."""
+"""Checks what docker-compose.yml, alone and with docker-compose.cluster.yml, hands to each service against the configuration, the roles of the
+database, and what make-secrets makes."""
 
 import shutil
 import subprocess
@@ -6,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import cluster
 import facts
 import yaml
 
@@ -47,7 +49,8 @@ def check_program(name, service):
 
 def check_networks(compose):
     internal = {name for name, network in compose["networks"].items() if (network or {}).get("internal")}
-    for name in ("postgres", "rabbitmq"):
+    servers = {name for name in compose["services"] if name.startswith(("postgres", "rabbitmq"))}
+    for name in servers:
         expect(set(compose["services"][name]["networks"]) <= internal, f"{name}: is in a network that has a way out")
         expect("ports" not in compose["services"][name], f"{name}: has a port on the machine")
     # Docker takes a network from either of these ranges: a caller on the machine passes its gateway.
@@ -55,18 +58,18 @@ def check_networks(compose):
     expect(trusted == "${PORTAL_TRUSTED_PROXIES:-172.16.0.0/12,192.168.0.0/16}", f"reseller-portal: trusts the proxies {trusted}")
     portal = set(compose["services"]["reseller-portal"]["networks"])
     beside = {name for name, service in compose["services"].items() if portal & set(service["networks"])}
-    expect(beside == {"reseller-portal", "postgres"}, f"reseller-portal: shares networks with {sorted(beside)}")
+    expect(beside - {"postgres-2"} == {"reseller-portal", "postgres"}, f"reseller-portal: shares networks with {sorted(beside)}")
 
 
-def make_secrets():
-    """What make-secrets makes, and that a second run changes nothing and a file that is there is not replaced."""
+def make_secrets(*arguments):
+    """What make-secrets makes with these arguments, and that a second run changes nothing and a file that is there is not replaced."""
     with tempfile.TemporaryDirectory() as folder:
         program = shutil.copy(facts.CHECKOUT / "deploy/compose/make-secrets", folder)
-        subprocess.run([program], check=True)
+        subprocess.run([program, *arguments], check=True)
         made = {path.name: path.read_text().strip() for path in Path(folder, "secrets").iterdir()}
         expect(Path(folder, "secrets").stat().st_mode & 0o777 == 0o700, "make-secrets: others may look into the folder")
         Path(folder, "secrets/smtp-url").unlink()
-        subprocess.run([program], check=True)
+        subprocess.run([program, *arguments], check=True)
         again = {path.name: path.read_text().strip() for path in Path(folder, "secrets").iterdir()}
         expect(made == again, "make-secrets: a second run changes what the first has made")
     return made
@@ -88,8 +91,7 @@ def check_secrets(compose, made):
         expect({FOLDER, ".env"} <= ignored, f"{file}: does not name {FOLDER} and .env")
 
 
-def main():
-    compose = yaml.safe_load(facts.read("docker-compose.yml"))
+def check(compose, made):
     served = set()
     for name, service in compose["services"].items():
         command = service.get("command", [])
@@ -100,7 +102,15 @@ def main():
             check_program(name, service)
     expect(served == facts.services() - LEFT_OUT, f"services are missing or unknown: {sorted(served ^ (facts.services() - LEFT_OUT))}")
     check_networks(compose)
-    check_secrets(compose, make_secrets())
+    check_secrets(compose, made)
+
+
+def main():
+    single, added = (yaml.safe_load(facts.read(name)) for name in ("docker-compose.yml", "docker-compose.cluster.yml"))
+    check(single, make_secrets())
+    both, made = cluster.merged(single, added), make_secrets("--cluster")
+    check(both, made)
+    problems.extend(cluster.misfits(both, made))
     for problem in problems:
         print(problem, file=sys.stderr)
     sys.exit(bool(problems))

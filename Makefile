@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test sdks web firefox autopush lint format upgrade chaos drill model fuzz bench compose-test cli deb docs
+.PHONY: help demo up down check test sdks web firefox autopush lint format upgrade chaos drill failover model fuzz bench compose-test cli deb docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' \
@@ -54,6 +54,9 @@ chaos: ## Break everything at random under traffic and judge what became of ever
 
 drill: ## Lose the database under traffic, restore it, recover, and account for every id (ARGS=--lose-broker); not a part of test
 	@scripts/drill $(ARGS)
+
+failover: ## Lose RabbitMQ nodes, the primary and the standby under traffic, and account for every id (ARGS=--keep); not a part of test
+	@scripts/failover $(ARGS)
 
 upgrade: ## Upgrade an earlier version to this one and back under traffic (ARGS="REVISION")
 	@scripts/upgrade $(ARGS)

@@ -5,7 +5,7 @@
 
 readonly RABBITMQ_AMQP_SLOT=1 RABBITMQ_DIST_SLOT=2 RABBITMQ_EPMD_SLOT=3
 readonly RABBITMQ_ATTEMPTS=3
-readonly RABBITMQ_NODE_NAME=postrider-$CHECKOUT_ID@localhost
+RABBITMQ_NODE_NAME=postrider-$CHECKOUT_ID@localhost # of a cluster each node has another (rabbitmq-cluster.sh)
 
 rabbitmq_dir() { printf '%s\n' "$STATE_DIR/rabbitmq"; }
 rabbitmq_log() { printf '%s\n' "$LOG_DIR/rabbitmq.log"; }
@@ -99,15 +99,17 @@ raft.wal_max_size_bytes = 67108864
 CONFIG
 }
 
-write_rabbitmq_control() {
-    local environment
-    environment=$(rabbitmq_dir)/environment
+write_rabbitmq_control() { write_rabbitmq_tool rabbitmqctl; }
+
+# write_rabbitmq_tool PROGRAM: beside rabbitmq_control.
+write_rabbitmq_tool() {
+    local program=$DEV_DIR/$1
     {
-        printf '#!/usr/bin/env bash\n# rabbitmqctl for the private broker of this checkout.\n'
-        printf '. %q\n' "$environment"
-        printf 'exec %q "$@"\n' "$(rabbitmq_bin)/rabbitmqctl"
-    } | write_private "$(rabbitmq_control)"
-    chmod u+x -- "$(rabbitmq_control)"
+        printf '#!/usr/bin/env bash\n# %s for the private broker of this checkout.\n' "$1"
+        printf '. %q\n' "$(rabbitmq_dir)/environment"
+        printf 'exec %q "$@"\n' "$(rabbitmq_bin)/$1"
+    } | write_private "$program"
+    chmod u+x -- "$program"
 }
 
 # The broker would start one of its own, which could not be stopped again without stopping others.
@@ -129,6 +131,11 @@ launch_rabbitmq() {
     write_rabbitmq_environment "$dist_port" "$epmd_port"
     write_rabbitmq_config "$amqp_port"
     start_epmd "$epmd_port"
+    launch_rabbitmq_node
+}
+
+# What is written is there, and the name daemon runs.
+launch_rabbitmq_node() {
     # RUNNING_UNDER_SYSTEMD makes the start script become the broker instead of staying as its parent.
     # shellcheck disable=SC2016 # expanded by the inner shell
     start_detached "$(rabbitmq_dir)/pid" "$(rabbitmq_log)" "$(rabbitmq_dir)" \

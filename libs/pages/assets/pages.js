@@ -123,6 +123,11 @@
     }
   };
 
+  // Text becomes HTML by this policy alone, and here alone what it is asked for: a page that this origin has answered with. The policy of the
+  // page lets no other one be made, so that htmx's own ways from text to HTML and to scripts are shut.
+  const parser = window.trustedTypes?.createPolicy("postrider", { createHTML: (text) => text });
+  const parsed = (text) => new DOMParser().parseFromString(parser ? parser.createHTML(text) : text, "text/html");
+
   // The morph is htmx's own, on parsed nodes: its swap takes text, in which it rewrites what looks like its own tags.
   let morph;
   htmx.registerExtension("console", { init: (api) => (morph = api.morph) });
@@ -161,7 +166,7 @@
 
   // show(text, inPlace): the page in text becomes this page. In place: rows, marks and what is open stay.
   const show = (text, inPlace) => {
-    const next = new DOMParser().parseFromString(text, "text/html");
+    const next = parsed(text);
     const [nextMain, nextPlaces] = [$("#main", next), $("#places", next)];
     if (!nextMain) throw new Error("a page without main");
     if (inPlace) {

@@ -9,9 +9,11 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use url::{Url, form_urlencoded};
 
-/// Nothing but what the service serves itself, and nothing inline. Who may frame it follows.
+/// Nothing but what the service serves itself, and nothing inline; text becomes HTML or a script by the one way of `pages.js` and by no other.
+/// Who may frame it follows.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-                      form-action 'self'; base-uri 'none'; frame-ancestors";
+                      form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; \
+                      trusted-types postrider; frame-ancestors";
 
 const HEADERS: [(HeaderName, HeaderValue); 3] = [
     // With no referrer at all, browsers say "null" as the origin of a form, and it could not be told from that of another site.
@@ -271,6 +273,19 @@ mod tests {
         assert!(may(&[("referer", "https://here.example/console/sign-in")]));
         assert!(!may(&[("referer", "https://there.example/console/sign-in")]));
         assert!(!may(&[]));
+    }
+
+    #[test]
+    fn the_one_way_from_text_to_html_is_the_one_that_the_script_makes() {
+        let mut response = Response::new(Body::empty());
+        with_headers(&mut response, None, None);
+        let policy = &response.headers()[header::CONTENT_SECURITY_POLICY];
+        let policy = policy.to_str().unwrap();
+        let parts: Vec<&str> = policy.split("; ").collect();
+        assert!(parts.contains(&"require-trusted-types-for 'script'"), "{policy}");
+        assert!(parts.contains(&"trusted-types postrider"), "{policy}");
+        let script = include_str!("../assets/pages.js");
+        assert_eq!(script.matches(r#"createPolicy("postrider""#).count(), 1);
     }
 
     #[test]

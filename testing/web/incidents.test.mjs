@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { close, refusal, signedIn, tab } from "./lib/browser.mjs";
+import { failed, failing, mended, portal } from "./lib/deliveries.mjs";
 import { start } from "./lib/lines.mjs";
 import { ask, keys, operate, packages, reseller, until, urls } from "./lib/world.mjs";
 
 after(close);
 
-const portal = (method, path, body) => ask(method, `${urls.portal}${path}`, { key: keys.reseller, body });
 const opened = (page) => page.locator("dialog[open] form, main form.form:not(dialog form)").first();
 
 /** A message of a stranger in the queue of the push lane. */
@@ -20,27 +20,6 @@ async function poison(body) {
   await channel.waitForConfirms();
   await connection.close();
 }
-
-/** An endpoint that refuses everything, with so many notifications that have failed there. */
-async function failing(name, count) {
-  const path = `${name}-${Date.now()}`;
-  const subscription = await portal("POST", "/subscriptions", { url: `${urls.receiver}/${path}`, eventTypes: ["host.created"], email: "web@example.org", description: path });
-  await until("the endpoint is verified", async () => (await operate("GET", `/subscriptions/${subscription.id}`)).state === "ACTIVE");
-  await ask("PUT", `${urls.receiver}/_control`, { body: { rules: [{ match: { path: `/${path}` }, status: 404, body: "not yet" }] } });
-  const query = `subscription=${subscription.id}`;
-  const { eventTypes } = await ask("GET", `${urls.ingest}/event-types`, { key: keys.ingest });
-  const { example } = eventTypes.find((type) => type.name === "host.created");
-  let handed = 0;
-  const happens = async () => {
-    handed += 1;
-    await ask("POST", `${urls.ingest}/events`, { key: keys.ingest, body: { type: "host.created", resellerId: reseller, eventId: `${path}-${handed}`, data: example } });
-  };
-  while (handed < count) await happens();
-  const open = async () => (await operate("GET", `/dead-letters?${query}`)).items;
-  await until("they are dead letters", async () => (await open()).length === count);
-  return { id: subscription.id, query, happens, open, forget: () => portal("DELETE", `/subscriptions/${subscription.id}`) };
-}
-const mended = () => ask("PUT", `${urls.receiver}/_control`, { body: { rules: [] } });
 
 test("a poison message is shown with what the broker handed back, and put aside with a note", async () => {
   const body = `not a message of ours ${Date.now()} <b>bold</b>`;
@@ -65,51 +44,55 @@ test("a poison message is shown with what the broker handed back, and put aside 
   await page.end();
 });
 
-test("an endpoint fails: its group, its pause, which the reseller sees and cannot end, and what is sent again", async () => {
-  const those = await failing("incident", 3);
-  const page = await signedIn("operator");
-  await page.see(`/console/dead-letters?lane=reseller&${those.query}`);
-  await page.locator("main").getByText("3", { exact: true }).first().waitFor();
-  await page.see(`/console/subscriptions/${those.id}`);
-  await page.locator("main").getByRole("link", { name: /^Pause/ }).first().click();
-  const form = opened(page);
-  await form.getByLabel(/note/i).fill("answers 404; its reseller is at it");
-  if (await form.getByLabel(/^Type/).count()) await form.getByLabel(/^Type/).fill(reseller);
-  await form.getByRole("button", { name: /^Pause/ }).click();
-  await page.getByRole("status").getByText(/paused/i).first().waitFor();
+for (const [how, javaScriptEnabled] of [["", true], [", without JavaScript", false]]) {
+  test(`an endpoint fails: its group, its pause, which the reseller sees and cannot end, and what is sent again${how}`, async () => {
+    const those = await failing("incident", 3);
+    const page = await signedIn("operator", { javaScriptEnabled });
+    await page.see(`/console/dead-letters?lane=reseller&${those.query}`);
+    await page.locator("main").getByText("3", { exact: true }).first().waitFor();
+    await page.see(`/console/subscriptions/${those.id}`);
+    await page.locator("main").getByRole("link", { name: /^Pause/ }).first().click();
+    const form = opened(page);
+    await form.getByLabel(/note/i).fill("answers 404; its reseller is at it");
+    if (await form.getByLabel(/^Type/).count()) await form.getByLabel(/^Type/).fill(reseller);
+    await form.getByRole("button", { name: /^Pause/ }).click();
+    await page.getByRole("status").getByText(/paused/i).first().waitFor();
 
-  // The reseller sees it held, and its own resuming changes nothing of that.
-  const seen = () => portal("GET", `/subscriptions/${those.id}`);
-  assert.ok((await seen()).heldAt, "the reseller does not see the pause");
-  await portal("POST", `/subscriptions/${those.id}/resume`, {}).catch((error) => assert.match(error.message, / 409|422/));
-  assert.ok((await seen()).heldAt, "the reseller has ended the pause of an operator");
-  await those.happens();
-  await until("what comes waits", async () => {
-    await page.reload();
-    return (await page.locator('section[aria-labelledby="waiting"]').textContent()).includes("1");
+    // The reseller sees it held, and its own resuming changes nothing of that.
+    const seen = () => portal("GET", `/subscriptions/${those.id}`);
+    assert.ok((await seen()).heldAt, "the reseller does not see the pause");
+    await ask("POST", `${urls.portal}/subscriptions/${those.id}/resume`, { key: keys.reseller, body: {} }).catch((error) => assert.match(error.message, / 409|422/));
+    assert.ok((await seen()).heldAt, "the reseller has ended the pause of an operator");
+    await those.happens();
+    await until("what comes waits", async () => {
+      await page.reload();
+      return (await page.locator('section[aria-labelledby="waiting"]').textContent()).includes("1");
+    });
+
+    await mended();
+    await page.locator("main").getByRole("link", { name: /^Resume/ }).first().click();
+    const again = opened(page);
+    await again.getByLabel(/note/i).fill("the endpoint works again");
+    await again.getByRole("button", { name: /^Resume/ }).click();
+    await page.getByRole("status").getByText(/goes on/i).first().waitFor();
+    assert.ok(!(await seen()).heldAt);
+
+    await page.see(`/console/jobs/new?action=replay&${those.query}&since=7d`);
+    await page.getByLabel(/note/i).first().fill("the endpoint works again");
+    await page.getByRole("button", { name: /^(Replay|Start)/ }).click();
+    await page.waitForURL(/\/console\/jobs\/[0-9a-f-]{36}$/);
+    await until("nothing is dead any more", async () => (await those.open()).length === 0);
+    await until("the page tells of it", async () => {
+      if (!javaScriptEnabled) await page.reload();
+      return page.locator('section[aria-labelledby="outcome"] .stats div', { hasText: "Delivered" }).getByText("3", { exact: true }).isVisible();
+    });
+    await page.end();
+    await those.forget();
   });
-
-  await mended();
-  await page.locator("main").getByRole("link", { name: /^Resume/ }).first().click();
-  const again = opened(page);
-  await again.getByLabel(/note/i).fill("the endpoint works again");
-  await again.getByRole("button", { name: /^Resume/ }).click();
-  await page.getByRole("status").getByText(/goes on/i).first().waitFor();
-  assert.ok(!(await seen()).heldAt);
-
-  await page.see(`/console/jobs/new?action=replay&${those.query}&since=7d`);
-  await page.getByLabel(/note/i).first().fill("the endpoint works again");
-  await page.getByRole("button", { name: /^(Replay|Start)/ }).click();
-  await page.waitForURL(/\/console\/jobs\/[0-9a-f-]{36}$/);
-  await until("nothing is dead any more", async () => (await those.open()).length === 0);
-  await page.locator("main").getByText(/delivered/i).first().waitFor();
-  await page.end();
-  await those.forget();
-});
+}
 
 test("of two operators at once one is refused with the reason, and sees within seconds what the other does", async () => {
-  const those = await failing("both", 12);
-  await mended();
+  const those = await failed("both", 12);
   const [ada, grace] = [await signedIn("operator"), await signedIn("admin")];
   grace.ear.expect(...refusal("409"));
   const [letter] = await those.open();

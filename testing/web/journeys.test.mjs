@@ -3,30 +3,10 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { close, signedIn } from "./lib/browser.mjs";
-import { ask, keys, operate, reseller, until, urls } from "./lib/world.mjs";
+import { failed } from "./lib/deliveries.mjs";
+import { ask, keys, operate, until, urls } from "./lib/world.mjs";
 
 after(close);
-
-/** Notifications that have failed at an endpoint of their own, which works again. */
-async function failed(kind, count) {
-  const name = `${kind}-${Date.now()}`;
-  const subscription = await ask("POST", `${urls.portal}/subscriptions`, {
-    key: keys.reseller,
-    body: { url: `${urls.receiver}/${name}`, eventTypes: ["host.deleted"], email: "web@example.org", description: name },
-  });
-  await until("the endpoint is verified", async () => (await operate("GET", `/subscriptions/${subscription.id}`)).state === "ACTIVE");
-  await ask("PUT", `${urls.receiver}/_control`, { body: { rules: [{ match: { path: `/${name}` }, status: 404, body: "not yet" }] } });
-  const { eventTypes } = await ask("GET", `${urls.ingest}/event-types`, { key: keys.ingest });
-  const { example } = eventTypes.find((type) => type.name === "host.deleted");
-  for (let number = 1; number <= count; number += 1) {
-    await ask("POST", `${urls.ingest}/events`, { key: keys.ingest, body: { type: "host.deleted", resellerId: reseller, eventId: `${name}-${number}`, data: example } });
-  }
-  const query = `subscription=${subscription.id}`;
-  await until("they are dead letters", async () => (await operate("GET", `/dead-letters?${query}`)).items.length === count);
-  await ask("PUT", `${urls.receiver}/_control`, { body: { rules: [] } });
-  return { subscription: subscription.id, query };
-}
-const forget = ({ subscription }) => ask("DELETE", `${urls.portal}/subscriptions/${subscription}`, { key: keys.reseller });
 
 /** From the groups to the job's own page, whose number is known. */
 async function replayGroup(page, { query }, count) {
@@ -42,8 +22,6 @@ async function replayGroup(page, { query }, count) {
 /** The form that an act opened: in a dialog, or on a page of its own. */
 const opened = (page) => page.locator("dialog[open] form, main form.form:not(dialog form)").first();
 
-const delivered = (query) => async () => (await operate("GET", `/dead-letters?${query}`)).items.length === 0;
-
 test("a group is replayed: dry run, start, progress, outcome, audit", async () => {
   const those = await failed("journey", 3);
   const page = await signedIn("operator");
@@ -51,11 +29,11 @@ test("a group is replayed: dry run, start, progress, outcome, audit", async () =
   await page.locator("main").getByText(/completed|done/i).first().waitFor();
   await page.locator("main").getByText(/delivered/i).first().waitFor();
   assert.equal((await operate("GET", `/dead-letters/jobs/${job}`)).status, "COMPLETED");
-  await until("nothing is dead any more", delivered(those.query));
+  await until("nothing is dead any more", async () => (await those.open()).length === 0);
   await page.see("/console/audit");
   await page.locator("main").getByText("their firewall is mended, see incident 17").first().waitFor();
   await page.end();
-  await forget(those);
+  await those.forget();
 });
 
 test("the same without JavaScript, to its end", async () => {
@@ -65,11 +43,11 @@ test("the same without JavaScript, to its end", async () => {
   assert.ok((await page.locator("main tbody tr").count()) > 0);
   const job = await replayGroup(page, those, 2);
   await until("the job has ended", async () => (await operate("GET", `/dead-letters/jobs/${job}`)).status === "COMPLETED");
-  await until("nothing is dead any more", delivered(those.query));
+  await until("nothing is dead any more", async () => (await those.open()).length === 0);
   await page.reload();
   await page.locator("main").getByText(/completed|done/i).first().waitFor();
   await page.end();
-  await forget(those);
+  await those.forget();
 });
 
 test("a lane is paused with a note and its name, seen by all, resumed, and audited", async () => {

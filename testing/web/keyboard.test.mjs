@@ -1,9 +1,12 @@
-// Without a pointer.
+// Without a pointer: what single keys do, and journeys by Tab, Enter and letters alone.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { close, signedIn } from "./lib/browser.mjs";
-import { urls } from "./lib/world.mjs";
+import { close, signedIn, tab } from "./lib/browser.mjs";
+import { entered } from "./lib/dashboard.mjs";
+import { became, endpoint, event, failed, portal, subscribe, unsubscribe } from "./lib/deliveries.mjs";
+import { press, reach, write } from "./lib/keyboard.mjs";
+import { keys, operate, until, urls } from "./lib/world.mjs";
 
 after(close);
 
@@ -96,4 +99,116 @@ test("Tab begins with the way past the navigation", async () => {
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement.id), "main");
   await page.end();
+});
+
+test("on-call signs in, finds what an identifier is about, and replays its group", async () => {
+  const those = await failed("by-keys", 2);
+  const [letter] = await those.open();
+  const page = await tab();
+  await page.see("/console/sign-in");
+  await page.keyboard.type(keys.operator);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${urls.console}/console`);
+  await page.keyboard.press("/");
+  await page.keyboard.type(letter.id);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(new RegExp(letter.id));
+  await page.see(`/console/dead-letters?${those.query}`);
+  await page.keyboard.press("j");
+  await page.keyboard.press("r");
+  await page.waitForURL(/\/console\/jobs\/new/);
+  await write(page, page.getByLabel(/note/i), "their endpoint works again, see incident 20");
+  await press(page, page.getByRole("button", { name: /^(Replay|Start)/ }));
+  await page.waitForURL(/\/console\/jobs\/[0-9a-f-]{36}$/);
+  await page.locator("main").getByText(/completed|done/i).first().waitFor();
+  await until("nothing is dead any more", async () => (await those.open()).length === 0);
+  await page.end();
+  await those.forget();
+});
+
+test("a lane is paused and resumed; its dialog takes the focus, keeps it, and gives it back", async () => {
+  const page = await signedIn("operator");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("lanes");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${urls.console}/console/lanes`);
+  const act = (verb) => page.getByRole("link", { name: new RegExp(`^${verb} the push lane`) });
+  const isInside = () => page.evaluate(() => Boolean(document.activeElement.closest("dialog[open]")));
+  await press(page, act("Pause"));
+  assert.ok(await isInside(), "the focus stays behind the dialog");
+  await page.keyboard.press("Escape");
+  await page.locator("dialog[open]").waitFor({ state: "detached" });
+  assert.ok(await act("Pause").evaluate((link) => link === document.activeElement), "the focus is lost with the dialog");
+  for (const [verb, said] of [["Pause", /paused/i], ["Resume", /goes on/i]]) {
+    // Of the first it is there already.
+    if (!(await act(verb).evaluate((link) => link === document.activeElement))) await reach(page, act(verb));
+    await page.keyboard.press("Enter");
+    const dialog = page.locator("dialog[open]");
+    await write(page, dialog.getByLabel(/^Type/), "push");
+    await write(page, dialog.getByLabel(/note/i), `${verb} by keys`);
+    await press(page, dialog.getByRole("button", { name: new RegExp(`^${verb}`) }));
+    await page.getByRole("status").getByText(said).first().waitFor();
+  }
+  assert.deepEqual((await operate("GET", "/pauses")).items.filter(({ note }) => note === "Pause by keys"), []);
+  await page.end();
+});
+
+test("a first subscription is made, verified and tested, after its mistakes were mended", async () => {
+  const page = await entered();
+  page.ear.expect(/^422 for /, /status of 422/);
+  await press(page, page.getByRole("link", { name: "New subscription" }));
+  await write(page, page.locator("#url"), "ftp://files.example/hooks");
+  await reach(page, page.getByRole("checkbox", { name: /All of them/ }));
+  await page.keyboard.press("Space");
+  await write(page, page.locator("#email"), "web@example.org");
+  const make = page.getByRole("button", { name: "Make the subscription" });
+  await press(page, make);
+  await page.locator("#errors").waitFor();
+  assert.ok(await page.locator("#errors").evaluate((errors) => errors === document.activeElement), "what is wrong has the focus");
+  await press(page, page.locator("#errors a").first());
+  assert.ok(await page.locator("#url").evaluate((field) => field === document.activeElement), "the field that is wrong has the focus");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type(`${urls.receiver}/by-keys`);
+  await press(page, make);
+  await page.locator("#the-secret").waitFor();
+  await press(page, page.getByRole("button", { name: /I have stored it/ }));
+  await page.getByText("The endpoint is verified").waitFor();
+  const id = page.url().match(/\/app\/s\/([^/]+)/)[1];
+  await press(page, page.getByRole("button", { name: "Send a test event" }));
+  await page.waitForURL(/\/app\/n\//);
+  await page.locator(".verdict.ok").waitFor();
+  await page.end();
+  await unsubscribe(id);
+});
+
+test("a reseller finds what was given up, asks for it again, and pauses and resumes a subscription", async () => {
+  const hook = await endpoint();
+  const id = await subscribe(hook.url, "domain.suspended");
+  const name = `by-keys-${Date.now()}`;
+  Object.assign(hook, { status: 500, body: "out of order" });
+  await event("domain.suspended", name);
+  await became(id, name, ["GIVEN_UP"]);
+  const page = await entered();
+  await page.keyboard.press("/");
+  await page.keyboard.type(name);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(new RegExp(`q=${name}`));
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/app\/n\//);
+  await page.locator(".verdict.bad").waitFor();
+  hook.status = 200;
+  await page.keyboard.press("r");
+  await press(page, page.getByRole("dialog", { name: "Resend?" }).getByRole("button", { name: "Resend", exact: true }));
+  await page.locator(".verdict.ok").waitFor({ timeout: 60_000 });
+
+  await page.see(`/app/s/${id}/settings`);
+  await press(page, page.getByRole("button", { name: "Pause", exact: true }));
+  await page.getByText("You have paused it").waitFor();
+  assert.ok((await portal("GET", `/subscriptions/${id}`)).pausedAt);
+  await press(page, page.getByRole("button", { name: "Resume", exact: true }));
+  await page.getByRole("button", { name: "Pause", exact: true }).waitFor();
+  await page.end();
+  await unsubscribe(id);
+  hook.close();
 });

@@ -8,11 +8,19 @@ const ALL = ["bodies", "manage", "resend", "secrets.reveal", "secrets.rotate", "
 export const link = async (more = {}) =>
   (await ask("POST", `${urls.portal}/portal-links`, { key: keys.reseller, body: { person: { id: "web" }, capabilities: ALL, ...more } })).url;
 
-/** A tab whose visit began with a link. */
+/** A tab whose visit began with a link. To open it takes JavaScript; where there is to be none, another tab goes on. */
 export async function entered(more = {}, options = {}) {
-  const page = await tab(options);
+  const { javaScriptEnabled = true } = options;
+  let page = await tab({ ...options, javaScriptEnabled: true });
   await page.goto(await link(more));
   await page.waitForURL(`${urls.dashboard}/app`);
+  if (!javaScriptEnabled) {
+    const cookies = await page.context().cookies();
+    await page.end();
+    page = await tab(options);
+    await page.context().addCookies(cookies);
+    await page.goto(`${urls.dashboard}/app`);
+  }
   page.see = (path) => page.goto(`${urls.dashboard}${path}`);
   return page;
 }

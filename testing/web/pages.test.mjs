@@ -105,5 +105,6 @@ test("a page says what a browser may do", async () => {
   // Forms of the console say where they come from; other sites learn nothing.
   assert.equal(headers["referrer-policy"], "same-origin");
   assert.match(headers["cache-control"], /no-store|no-cache/);
+  assert.equal(await answer.headerValue("content-encoding"), "gzip");
   await page.end();
 });

@@ -1,9 +1,13 @@
 //! What pages load: the style sheet and scripts, kept in the tree. Their addresses hold their digests, so that browsers may keep them for ever.
 
+use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
-use http::header;
+use flate2::Compression;
+use http::{HeaderMap, header};
 use http_api::{Problem, ProblemKind};
 use sha2::{Digest as _, Sha256};
+
+use crate::compression::{gzip, say, takes_gzip};
 
 /// A file that pages load.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +42,8 @@ const SHARED: [Asset; 3] = [
 #[derive(Debug)]
 pub struct Assets {
     at: &'static str,
-    all: Vec<Asset>,
+    /// Each, and the same by gzip.
+    all: Vec<(Asset, Option<Bytes>)>,
     /// A digest of all of them.
     version: String,
 }
@@ -55,7 +60,7 @@ impl Assets {
         Self {
             at,
             version: digest[..8].iter().map(|byte| format!("{byte:02x}")).collect(),
-            all,
+            all: all.into_iter().map(|asset| (asset, smaller(&asset))).collect(),
         }
     }
 
@@ -64,14 +69,16 @@ impl Assets {
         format!("{}/{}/{name}", self.at, self.version)
     }
 
-    /// Serves one. Of another version than this, as a page of the version before asks for, it answers what it has, which is not to be kept.
+    /// Serves one, by gzip to who takes it so. Of another version than this, as a page of the version before asks for, it answers what it has,
+    /// which is not to be kept.
     ///
     /// # Errors
     ///
     /// A [`ProblemKind::NOT_FOUND`] for one that is not there.
-    pub fn serve(&self, version: &str, name: &str) -> Result<Response, Problem> {
-        let found = self.all.iter().find(|asset| asset.name == name);
-        let asset = found.ok_or_else(|| Problem::new(ProblemKind::NOT_FOUND, "there is no such asset"))?;
+    pub fn serve(&self, version: &str, name: &str, asked: &HeaderMap) -> Result<Response, Problem> {
+        let found = self.all.iter().find(|(asset, _)| asset.name == name);
+        let (asset, small) =
+            found.ok_or_else(|| Problem::new(ProblemKind::NOT_FOUND, "there is no such asset"))?;
         let kept = if version == self.version {
             "public, max-age=31536000, immutable"
         } else {
@@ -81,13 +88,45 @@ impl Assets {
             (header::CONTENT_TYPE, asset.media_type),
             (header::CACHE_CONTROL, kept),
         ];
-        Ok((headers, asset.content).into_response())
+        match small {
+            Some(small) if takes_gzip(asked) => {
+                let mut response = (headers, small.clone()).into_response();
+                say(response.headers_mut());
+                Ok(response)
+            }
+            _ => Ok((headers, asset.content).into_response()),
+        }
     }
+}
+
+/// An asset as small as gzip makes it: it is compressed once, and sent often.
+fn smaller(asset: &Asset) -> Option<Bytes> {
+    gzip(asset.content, Compression::best()).map(Bytes::from)
 }
 
 #[cfg(test)]
 mod tests {
+    use http::{HeaderName, HeaderValue};
+
     use super::*;
+
+    #[test]
+    fn an_asset_is_compressed_for_who_takes_it_so() {
+        let assets = Assets::new("/assets", &[]);
+        let serve = |asked: &HeaderMap| assets.serve(&assets.version, "pages.css", asked).unwrap();
+        assert!(
+            !serve(&HeaderMap::new())
+                .headers()
+                .contains_key(header::CONTENT_ENCODING)
+        );
+        let mut asked = HeaderMap::new();
+        asked.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, br"));
+        let answer = serve(&asked);
+        let told = |name: HeaderName| &answer.headers()[name];
+        assert_eq!(told(header::CONTENT_ENCODING), "gzip");
+        assert_eq!(told(header::CONTENT_TYPE), "text/css; charset=utf-8");
+        assert_eq!(told(header::VARY), "accept-encoding");
+    }
 
     #[test]
     fn what_is_not_ours_is_unchanged() {

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use url::{Url, form_urlencoded};
 
+use crate::compression;
+
 /// Nothing but what the service serves itself, and nothing inline; text becomes HTML or a script by the one way of `pages.js` and by no other.
 /// Who may frame it follows.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -111,8 +113,13 @@ pub fn without_empty(address: &str) -> Option<String> {
     })
 }
 
-/// Gives a page a tag of its content, and answers a browser that has it already with nothing.
-pub async fn tagged(response: Response, known: Option<&HeaderValue>) -> Response {
+/// Gives a page a tag of its content, answers a browser that has it already with nothing, and compresses it for one that takes it so, where that
+/// tells no other site what stands in it. `method` and `headers` are those of the request.
+pub async fn tagged(
+    response: Response,
+    (method, headers): (&Method, &HeaderMap),
+    public_url: Option<&str>,
+) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
         return response;
@@ -126,17 +133,23 @@ pub async fn tagged(response: Response, known: Option<&HeaderValue>) -> Response
     }
     let digest: [u8; 32] = Sha256::digest(&body).into();
     let tag: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-    let Ok(tag) = HeaderValue::from_str(&format!("\"{tag}\"")) else {
+    // A weak one: the page is the same however it is compressed, and a proxy that compresses takes no strong one through.
+    let Ok(tag) = HeaderValue::from_str(&format!("W/\"{tag}\"")) else {
         return Response::from_parts(head, Body::from(body));
     };
-    let is_known = known == Some(&tag);
+    let is_known = headers.get(header::IF_NONE_MATCH) == Some(&tag);
     head.headers.insert(header::ETAG, tag);
     if is_known {
         head.status = StatusCode::NOT_MODIFIED;
         head.headers.remove(header::CONTENT_TYPE);
         return Response::from_parts(head, Body::empty());
     }
-    Response::from_parts(head, Body::from(body))
+    let body = if compression::may_compress(method, headers, public_url) {
+        compression::page(&mut head.headers, body)
+    } else {
+        Body::from(body)
+    };
+    Response::from_parts(head, body)
 }
 
 /// Problem details, as a page reads them.

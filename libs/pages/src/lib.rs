@@ -4,6 +4,7 @@
 //! A page gets documents, and renders them. What it deliberately does not know: the store, who may visit and what a service's pages are.
 
 mod assets;
+mod compression;
 mod form;
 mod frame;
 mod guard;

@@ -72,7 +72,6 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
     };
     let frame = Frame::new(&caller, &headers, address, app.now());
     let has_flash = cookie(&headers, FLASH).is_some();
-    let known = headers.get(header::IF_NONE_MATCH);
     request.extensions_mut().insert(caller);
     request.extensions_mut().insert(frame.clone());
     let response = if headers.contains_key(visit::TICK) {
@@ -80,7 +79,9 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
     } else {
         next.run(request).await
     };
-    let mut response = tagged(page_of(response, Some(frame), method == Method::GET).await, known).await;
+    let page = page_of(response, Some(frame), method == Method::GET).await;
+    let public_url = app.config.operator.public_url.as_deref();
+    let mut response = tagged(page, (&method, &headers), public_url).await;
     if has_flash && !response.headers().contains_key(header::SET_COOKIE) {
         let forgotten = format!("{FLASH}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax");
         append_cookie(&mut response, &forgotten);

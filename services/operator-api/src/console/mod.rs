@@ -36,6 +36,7 @@ use axum::extract::Path;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
+use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use pages::{Assets, markup};
 
@@ -90,8 +91,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-async fn asset(Path((version, name)): Path<(String, String)>) -> Result<Response, Problem> {
-    ASSETS.serve(&version, &name)
+async fn asset(
+    Path((version, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    ASSETS.serve(&version, &name, &headers)
 }
 
 async fn missing() -> Problem {

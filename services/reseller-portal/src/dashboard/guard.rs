@@ -78,12 +78,12 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
     let parent = parent.filter(|origin| app.config.portal.embed.origins.contains(origin));
     let frame = Frame::new(&app, Arc::clone(&visit), &headers, address);
     let has_flash = cookie(&headers, FLASH).is_some();
-    let known = headers.get(header::IF_NONE_MATCH);
     request.extensions_mut().insert(Visiting(visit));
     request.extensions_mut().insert(frame.clone());
     let response = next.run(request).await;
     let page = page_of(response, Some(frame), &app, method == Method::GET).await;
-    let mut response = tagged(page, known).await;
+    let public_url = app.config.portal.public_url.as_deref();
+    let mut response = tagged(page, (&method, &headers), public_url).await;
     if has_flash && !response.headers().contains_key(header::SET_COOKIE) {
         let forgotten = format!("{FLASH}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax");
         append_cookie(&mut response, &forgotten);

@@ -37,6 +37,7 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
+use http::HeaderMap;
 use http_api::{Id, Params, Problem, ProblemKind};
 use pages::{Asset, Assets};
 use uuid::Uuid;
@@ -148,8 +149,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-async fn asset(Path((version, name)): Path<(String, String)>) -> Result<Response, Problem> {
-    ASSETS.serve(&version, &name)
+async fn asset(
+    Path((version, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    ASSETS.serve(&version, &name, &headers)
 }
 
 async fn missing() -> Problem {

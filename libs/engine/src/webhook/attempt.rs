@@ -27,7 +27,7 @@ pub(crate) struct Attempted {
     pub(crate) completion: DeliveryCompletion,
     pub(crate) subscription: uuid::Uuid,
     pub(crate) event_type: String,
-    /// From the event to the end of the attempt; none of what was sent again.
+    /// From the event to the end of the attempt; none of what is sent because that was asked for later.
     pub(crate) delay: Option<Duration>,
     pub(crate) payload_bytes: usize,
     pub(crate) elapsed: Duration,
@@ -136,7 +136,7 @@ pub(crate) async fn make(
     Ok(Attempted {
         subscription: claimed.subscription_id,
         event_type: claimed.event_type,
-        delay: (claimed.attempts.before_resend == 0).then_some(waited + elapsed),
+        delay: (!claimed.again).then_some(waited + elapsed),
         payload_bytes,
         elapsed,
         completion,

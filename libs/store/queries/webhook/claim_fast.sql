@@ -40,8 +40,8 @@ claimed AS (
                           ELSE n.charged_on END,
         reason = NULL, updated_at = $2
     FROM granted g WHERE n.id = g.id
-    RETURNING n.id, n.event, n.attempts, n.resent_after, n.subscription_id, g.url, g.version, g.was_well,
-              g.backlog),
+    RETURNING n.id, n.event, n.attempts, n.resent_after, n.resent_at, n.created_at, n.subscription_id, g.url, g.version,
+              g.was_well, g.backlog),
 attempt AS (
     INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
     SELECT id, attempts, 'IN_PROCESS', $2, url FROM claimed)
@@ -49,5 +49,7 @@ SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after
        c.subscription_id AS "subscription_id!", NULL::float8 AS wait, 'CLAIM' AS "verdict!",
        c.version AS "version!", c.was_well AS "was_well!", c.backlog AS "backlog!",
        e.event_id AS "event_id?", e.type AS "event_type?", e.body AS "body?", e.created_at AS "accepted_at?",
-       e.traceparent
+       e.traceparent,
+       -- What a replay makes is younger than its event.
+       (c.resent_at IS NOT NULL OR c.created_at > e.created_at) IS TRUE AS "again!"
 FROM claimed c LEFT JOIN events e ON e.id = c.event

@@ -107,8 +107,8 @@ changed AS (
             WHEN p.verdict IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED') THEN $2::timestamptz END,
         updated_at = $2
     FROM planned p WHERE n.id = p.id
-    RETURNING n.id, n.event, n.attempts, n.resent_after, n.subscription_id, p.slot_at, p.verdict, p.url,
-              p.version, p.was_well, p.backlog, n.reseller_id, n.event_type),
+    RETURNING n.id, n.event, n.attempts, n.resent_after, n.resent_at, n.created_at, n.subscription_id, p.slot_at, p.verdict,
+              p.url, p.version, p.was_well, p.backlog, n.reseller_id, n.event_type),
 attempt AS (
     INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
     SELECT id, attempts, 'IN_PROCESS', $2, url FROM changed WHERE verdict = 'CLAIM'),
@@ -126,5 +126,7 @@ SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after
        extract(epoch FROM c.slot_at - clock_timestamp())::float8 AS wait,
        c.verdict AS "verdict!", c.version AS "version!", c.was_well AS "was_well!",
        c.backlog AS "backlog!", e.event_id AS "event_id?", e.type AS "event_type?", e.body AS "body?",
-       e.created_at AS "accepted_at?", e.traceparent
+       e.created_at AS "accepted_at?", e.traceparent,
+       -- What a replay makes is younger than its event.
+       (c.resent_at IS NOT NULL OR c.created_at > e.created_at) IS TRUE AS "again!"
 FROM changed c LEFT JOIN events e ON e.id = c.event AND c.verdict = 'CLAIM'

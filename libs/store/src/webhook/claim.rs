@@ -83,6 +83,8 @@ pub struct ClaimedNotification {
     pub accepted_at: DateTime<Utc>,
     /// W3C trace context of the request that brought the event.
     pub traceparent: Option<String>,
+    /// Whether it is sent because that was asked for later: it is sent again, or a replay has made it.
+    pub again: bool,
 }
 
 /// What became of the notifications that were to be claimed. Those in none of the lists were finished, claimed or
@@ -124,6 +126,7 @@ pub(super) struct ClaimRow {
     pub(super) body: Option<String>,
     pub(super) accepted_at: Option<DateTime<Utc>>,
     pub(super) traceparent: Option<String>,
+    pub(super) again: bool,
 }
 
 impl ClaimRow {
@@ -161,6 +164,7 @@ impl ClaimRow {
             body: self.body?,
             accepted_at: self.accepted_at?,
             traceparent: self.traceparent,
+            again: self.again,
         })
     }
 }

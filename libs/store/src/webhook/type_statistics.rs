@@ -48,8 +48,8 @@ impl TypeStatistics {
         }
     }
 
-    /// Counts one attempt; `delay` is the time from the event to its end, and none of what was sent again: that is
-    /// late because it was asked for.
+    /// Counts one attempt; `delay` is the time from the event to its end, and none of what was sent again or replayed: that
+    /// was asked for later.
     pub fn record(&mut self, end: AttemptEnd, delay: Option<Duration>) {
         self.attempts += 1;
         match end {

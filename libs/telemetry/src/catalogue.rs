@@ -278,7 +278,7 @@ catalogue! {
     WebpushMoves = "postrider_webpush_moves_total", Kind::Counter, Count, [],
         "User agents that were moved to the present month.";
     TelemetryLost = "postrider_telemetry_lost_total", Kind::Counter, Count, ["signal"],
-        "What the OpenTelemetry collector was not given because it was away, refused it, or was too slow; `signal` is `traces` (spans), `logs` (lines) or `metrics` (data points, of which the next ones tell as much).";
+        "What the OpenTelemetry collector was not given because it was away, refused it, or was too slow; `signal` is `traces` (spans), `logs` (lines) or `metrics` (data points, whose sums come with the next ones).";
     ProcessCpuSeconds = "process_cpu_seconds_total", Kind::Counter, Seconds, [],
         "CPU time this process has used, user and system. Linux only.";
     ProcessResidentMemory = "process_resident_memory_bytes", Kind::Gauge, Bytes, [],

@@ -53,7 +53,7 @@ pub(crate) struct MetricsDocument {
     pub(crate) retry_rate: Option<f64>,
     /// How long attempts took.
     pub(crate) latency_millis: LatencyDocument,
-    /// How long after their event notifications were delivered, whatever they waited for; those that were sent again are left out.
+    /// How long after their event notifications were delivered, whatever they waited for; those that were sent again or replayed are left out.
     pub(crate) delivery_delay_millis: LatencyDocument,
     /// The size of request bodies.
     pub(crate) payload_bytes: PayloadDocument,

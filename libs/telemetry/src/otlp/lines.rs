@@ -1,6 +1,6 @@
 //! Log lines, in batches.
 //!
-//! The lines are those that standard error gets, by the same filter, so that nothing leaves which no one may read there.
+//! They are the lines that standard error gets, by the same filter: what must not be read there is not sent either.
 //!
 //! It deliberately does without the batch processor's own bound: what that one drops it counts for itself alone.
 

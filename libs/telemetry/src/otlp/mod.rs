@@ -1,7 +1,7 @@
 //! What goes to an OpenTelemetry collector: OTLP, protobuf over HTTP.
 //!
 //! It deliberately keeps nothing for a collector that is away: what it cannot be given is lost and counted, and one log line says
-//! so. Work is never held up for what is told of it.
+//! so. Work never waits for its telemetry.
 
 mod client;
 pub(crate) mod lines;

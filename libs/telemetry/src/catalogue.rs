@@ -166,7 +166,7 @@ catalogue! {
     NotificationsOldestDueAge = "postrider_notifications_oldest_due_age_seconds", Kind::Gauge, Seconds, ["status"],
         "How long the oldest notification of a status has been due, those of subscriptions that get nothing now, as paused ones, left out; 0 when none is.";
     DeliveryLag = "postrider_delivery_lag_seconds", Kind::Histogram(DELIVERY_LAG), Seconds, [],
-        "Time from storing an event to the start of a notification's first attempt.";
+        "Time from storing an event to the start of a notification's first attempt, but for what is sent again or replayed.";
     DeliveryResponse = "postrider_delivery_response_seconds", Kind::Histogram(DELIVERY_RESPONSE), Seconds, ["lane"],
         "Time an attempt takes, answered or not; `lane` is `first` or `retry`.";
     DeliveryPayload = "postrider_delivery_payload_bytes", Kind::Histogram(PAYLOAD_BYTES), Bytes, [],

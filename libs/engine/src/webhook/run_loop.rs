@@ -389,6 +389,7 @@ impl RunLoop {
             let slot = UnderWay::new(Done::Attempted(notification.subscription_id), self.done.clone());
             if let Ok(lag) = (self.tools.clock.now() - notification.accepted_at).to_std()
                 && notification.attempts.total == 1
+                && !notification.again
             {
                 Metric::DeliveryLag.record_duration(lag);
             }

@@ -107,17 +107,30 @@ pub(super) fn causes(it: &NotificationTimeline, states: &[StateEntry], now: Date
         states,
         sums: BTreeMap::new(),
     };
+    // Clocks differ, so nothing begins before what was before it has ended.
+    let within = |from: DateTime<Utc>, at: DateTime<Utc>| at.max(from).min(end);
     let mut cause = Cause::Turn;
-    let begun = from;
-    for attempt in it.history.iter().filter(|attempt| attempt.started_at >= begun) {
+    for attempt in it
+        .history
+        .iter()
+        .filter(|attempt| attempt.number > it.resent_after)
+    {
+        if attempt.number > it.resent_after + 1 {
+            // The earliest of many attempts are not told.
+            cause = Cause::Retry;
+        }
         let ended = match (attempt.millis, attempt.status) {
-            (Some(millis), _) => attempt.started_at + TimeDelta::milliseconds(millis.max(0)),
+            (Some(millis), _) => {
+                attempt.started_at + TimeDelta::milliseconds(millis.clamp(0, i64::from(u32::MAX)))
+            }
             (None, AttemptStatus::InProcess) => end,
             (None, _) => attempt.started_at,
         };
-        spent.add(from, attempt.started_at.min(end), cause);
+        let started = within(from, attempt.started_at);
+        let ended = within(started, ended);
+        spent.add(from, started, cause);
         // A pause ends no attempt that is under way.
-        *spent.sums.entry(Cause::Attempts).or_default() += ended - attempt.started_at;
+        *spent.sums.entry(Cause::Attempts).or_default() += ended - started;
         (from, cause) = (ended, Cause::Retry);
     }
     let in_line = match (it.status, &it.reason) {
@@ -126,7 +139,7 @@ pub(super) fn causes(it: &NotificationTimeline, states: &[StateEntry], now: Date
         (NotificationStatus::Scheduled, _) => Some(Cause::Rate),
         _ => None,
     };
-    let in_line_since = in_line.map_or(end, |_| it.updated_at.max(from).min(end));
+    let in_line_since = in_line.map_or(end, |_| within(from, it.updated_at));
     spent.add(from, in_line_since, cause);
     spent.add(in_line_since, end, in_line.unwrap_or(cause));
     let mut sums: Vec<_> = spent.sums.into_iter().filter(|(_, time)| *time >= TOLD).collect();

@@ -189,3 +189,19 @@ fn what_is_in_line_waits_for_it_from_then_on() {
     waiting.finished_at = Some(waiting.created_at + TimeDelta::minutes(1));
     assert_eq!(waited(&told(&waiting, None))[0], ("waited-quota", 59));
 }
+
+#[test]
+fn an_attempt_that_began_before_its_event_by_another_clock_counts_as_one() {
+    let mut late = row(NotificationStatus::Retry, 1);
+    late.history[0].started_at = late.created_at - TimeDelta::seconds(2);
+    let causes = [("waited-retry", 10 * 60 - 3), ("waited-attempts", 3)];
+    assert_eq!(waited(&told(&late, None)), causes);
+}
+
+#[test]
+fn what_came_before_attempts_that_are_not_told_any_more_is_no_first_turn() {
+    let mut late = row(NotificationStatus::Retry, 2);
+    late.history.remove(0);
+    let causes = [("waited-retry", 10 * 60 - 5), ("waited-attempts", 5)];
+    assert_eq!(waited(&told(&late, None)), causes);
+}

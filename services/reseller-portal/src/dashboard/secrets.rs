@@ -9,14 +9,14 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
 use http::{HeaderValue, header};
-use http_api::{FieldProblem, Id, Ids, Params, Payload, Problem};
+use http_api::{FieldProblem, Id, Ids, Payload, Problem};
 use pages::{Fields, Page, done};
 use uuid::Uuid;
 
 use super::confirm::Confirm;
 use super::frame::Frame;
 use super::{Route, confirm, words};
-use crate::activity::{self, ActivityParams};
+use crate::activity;
 use crate::app::App;
 use crate::metrics::{self, MetricsDocument};
 use crate::request::{Reseller, Revealer, Rotator};
@@ -177,14 +177,9 @@ async fn page(
 }
 
 /// Who made the latest secrets, as the activity has it.
-async fn makers(app: &Arc<App>, reseller: &Reseller) -> Result<HashMap<Uuid, String>, Problem> {
-    let params = Params(ActivityParams {
-        action: Some("secret.create".to_owned()),
-        limit: Some(200),
-        ..ActivityParams::default()
-    });
-    let acts = activity::list(State(Arc::clone(app)), reseller.clone(), params).await?;
-    let made = acts.0.items.into_iter().filter_map(|act| {
+async fn makers(app: &App, reseller: &Reseller) -> Result<HashMap<Uuid, String>, Problem> {
+    let acts = activity::done_to_subscriptions(app, reseller, "secret.create").await?;
+    let made = acts.into_iter().filter_map(|act| {
         let secret = act.details?.get("secret")?.as_str()?.parse().ok()?;
         Some((secret, act.name?))
     });

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, Days, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, Days, NaiveDate, SecondsFormat, TimeDelta, Utc};
 use domain::notification::ERROR_TYPES;
+use domain::quota::{day_of, start_of};
 use http_api::{FieldProblem, Id, Params, Problem};
 use pages::{Fields, Markup, Page, done, see_other};
 use serde::Deserialize;
@@ -188,15 +189,14 @@ impl Deliveries {
     /// The days of the chart in the viewer's zone, the first one first: what each is called, and the same list restricted to it.
     fn days(&self) -> Vec<(String, String)> {
         let zone = self.frame.preferences.zone;
-        let today = self.frame.now.with_timezone(&zone).date_naive();
-        let begin = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_local_timezone(zone).earliest();
+        let today = day_of(self.frame.now, zone);
         let days = (0..7_u64)
             .rev()
             .filter_map(|ago| today.checked_sub_days(Days::new(ago)));
         let link = |day: NaiveDate| {
-            let (since, until) = (begin(day)?, begin(day.succ_opt()?)?);
+            let (since, until) = (start_of(day, zone), start_of(day.succ_opt()?, zone));
             let name = day.format("%a %-d %b").to_string();
-            Some((name, self.of_time(since.to_utc(), until.to_utc())))
+            Some((name, self.of_time(since, until)))
         };
         days.filter_map(link).collect()
     }

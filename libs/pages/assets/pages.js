@@ -123,7 +123,7 @@
     }
   };
 
-  // Text becomes HTML by this policy alone, and here alone what it is asked for: a page that this origin has answered with. The policy of the
+  // Text becomes HTML by this policy alone, and the one text that it is given is a page that this origin has answered with. The policy of the
   // page lets no other one be made, so that htmx's own ways from text to HTML and to scripts are shut.
   const parser = window.trustedTypes?.createPolicy("postrider", { createHTML: (text) => text });
   const parsed = (text) => new DOMParser().parseFromString(parser ? parser.createHTML(text) : text, "text/html");

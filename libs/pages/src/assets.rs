@@ -7,7 +7,7 @@ use http::{HeaderMap, header};
 use http_api::{Problem, ProblemKind};
 use sha2::{Digest as _, Sha256};
 
-use crate::compression::{gzip, say, takes_gzip};
+use crate::compression::{gzip, say, takes_gzip, vary};
 
 /// A file that pages load.
 #[derive(Debug, Clone, Copy)]
@@ -69,8 +69,8 @@ impl Assets {
         format!("{}/{}/{name}", self.at, self.version)
     }
 
-    /// Serves one, by gzip to who takes it so. Of another version than this, as a page of the version before asks for, it answers what it has,
-    /// which is not to be kept.
+    /// Serves one, by gzip to browsers that take it so. Of another version than this, as a page of the version before asks for, it answers what it
+    /// has, which is not to be kept.
     ///
     /// # Errors
     ///
@@ -88,14 +88,16 @@ impl Assets {
             (header::CONTENT_TYPE, asset.media_type),
             (header::CACHE_CONTROL, kept),
         ];
-        match small {
+        let mut response = match small {
             Some(small) if takes_gzip(asked) => {
                 let mut response = (headers, small.clone()).into_response();
                 say(response.headers_mut());
-                Ok(response)
+                response
             }
-            _ => Ok((headers, asset.content).into_response()),
-        }
+            _ => (headers, asset.content).into_response(),
+        };
+        vary(response.headers_mut());
+        Ok(response)
     }
 }
 
@@ -111,13 +113,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_asset_is_compressed_for_who_takes_it_so() {
+    fn an_asset_is_compressed_for_browsers_that_take_it_so() {
         let assets = Assets::new("/assets", &[]);
         let serve = |asked: &HeaderMap| assets.serve(&assets.version, "pages.css", asked).unwrap();
-        assert!(
-            !serve(&HeaderMap::new())
-                .headers()
-                .contains_key(header::CONTENT_ENCODING)
+        let plain = serve(&HeaderMap::new());
+        assert!(!plain.headers().contains_key(header::CONTENT_ENCODING));
+        assert_eq!(
+            plain.headers()[header::VARY],
+            "accept-encoding",
+            "a cache keeps both"
         );
         let mut asked = HeaderMap::new();
         asked.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, br"));

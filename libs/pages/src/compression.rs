@@ -1,8 +1,8 @@
 //! Makes what browsers load smaller on its way: gzip, for those that take it.
 //!
-//! How long a compressed answer is tells whether something stands in it twice. Who can put text into a page, have a browser ask for it again and
-//! again, and see how long the answers are, finds out the rest of it bit by bit (BREACH). So pages are compressed only where no other site can have
-//! asked for them, and never as the answer of a form, which are the ones that show a secret.
+//! How long a compressed answer is tells whether something stands in it twice. An attacker who can put text into a page, have a browser ask for it
+//! again and again, and see how long the answers are, finds out the rest of it bit by bit (BREACH). So pages are compressed only where no other site
+//! can have asked for them, and never as the answer of a form: those are the ones that show a secret.
 
 use std::io::Write as _;
 
@@ -35,7 +35,7 @@ pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// A page for someone who takes gzip, with what its head then has to say. A page is made for one request, so that it is compressed quickly and
+/// A page for a browser that takes gzip, with what its head then has to say. A page is made for one request, so that it is compressed quickly and
 /// not as far as it could be.
 pub(crate) fn page(head: &mut HeaderMap, page: Bytes) -> Body {
     if page.len() < WORTH_IT_BYTES {
@@ -44,6 +44,7 @@ pub(crate) fn page(head: &mut HeaderMap, page: Bytes) -> Body {
     match gzip(&page, Compression::fast()) {
         Some(small) => {
             say(head);
+            vary(head);
             Body::from(small)
         }
         None => Body::from(page),
@@ -53,6 +54,10 @@ pub(crate) fn page(head: &mut HeaderMap, page: Bytes) -> Body {
 /// What an answer says that is compressed.
 pub(crate) fn say(head: &mut HeaderMap) {
     head.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+}
+
+/// What an answer says that is compressed for some, in both forms: a cache would give those that take no gzip what it has kept of another one.
+pub(crate) fn vary(head: &mut HeaderMap) {
     head.append(header::VARY, HeaderValue::from_static("accept-encoding"));
 }
 

@@ -5,7 +5,7 @@
 // no build has to have it. Letters are those of the packages, drawn as fonts.conf says, whatever the machine has and is set to.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -99,9 +99,13 @@ for (const [way, theme, width] of [["light", "light", 1280], ["dark", "dark", 12
     assert.deepEqual(strange, [], "signs that the fonts do not have look different on other machines");
     const names = await page.locator("main section[aria-labelledby]").evaluateAll((all) => all.map((section) => section.getAttribute("aria-labelledby")));
     assert.ok(names.length > 8, `the gallery has ${names.length} parts`);
+    const picture = (name) => `${name.replace(/^g-/, "")}-${way}`;
+    const drawn = names.map((name) => `${picture(name)}.png`);
+    const others = readdirSync(KEPT).filter((file) => file.endsWith(`-${way}.png`) && !drawn.includes(file));
+    assert.deepEqual(others, [], "pictures of parts that the gallery does not have any more: remove them");
     for (const name of names) {
       const part = page.locator(`main section[aria-labelledby="${name}"]`);
-      await t.test(name, async (t) => compare(t, `${name.replace(/^g-/, "")}-${way}`, await part.screenshot({ animations: "disabled", caret: "hide" })));
+      await t.test(name, async (t) => compare(t, picture(name), await part.screenshot({ animations: "disabled", caret: "hide" })));
     }
     await context.close();
   });

@@ -34,12 +34,15 @@ export async function endpoint() {
   const told = { status: 200, body: "", close: () => (server.closeAllConnections(), server.close()) };
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
+  // A test that fails before it closes it ends all the same.
+  server.unref();
   told.url = `http://127.0.0.1:${server.address().port}/hooks`;
   return told;
 }
 
-/** Once its subscription is removed it asks for nothing more. */
+/** Removes a subscription: nothing is sent to its endpoint any more. */
 export const unsubscribe = (id) => portal("DELETE", `/subscriptions/${id}`);
+/** The identifier of a new subscription to events of this type, once its endpoint is verified. */
 export async function subscribe(url, eventType) {
   const { id } = await portal("POST", "/subscriptions", { url, eventTypes: [eventType], email: "web@example.org", description: "a journey", timeoutMillis: 1000 });
   await until(`the endpoint ${url} is verified`, async () => (await portal("GET", `/subscriptions/${id}`)).state === "ACTIVE", 90);

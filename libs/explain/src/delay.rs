@@ -29,8 +29,8 @@ pub struct Delay {
 #[serde(rename_all = "camelCase")]
 #[schema(as = StoryDelayPart)]
 pub struct DelayPart {
-    /// `BEFORE_FIRST_ATTEMPT`, `ATTEMPTS`, `BETWEEN_ATTEMPTS`, `BEFORE_SENT_AGAIN` (it had ended, and was to be sent again), `WAITING` (since its last
-    /// attempt, or since there is one to come).
+    /// `BEFORE_FIRST_ATTEMPT`, `ATTEMPTS`, `BETWEEN_ATTEMPTS`, `BEFORE_SENT_AGAIN` (from its end until it was to be sent again), `WAITING` (since its
+    /// last attempt, or since it was accepted or to be sent again).
     #[schema(value_type = String, example = "BETWEEN_ATTEMPTS")]
     pub cause: &'static str,
     /// How long, in milliseconds.

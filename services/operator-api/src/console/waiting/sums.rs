@@ -40,8 +40,8 @@ pub(super) fn said(status: &StatusDocument, lane: &str) -> Option<String> {
         if pauses > 0 {
             let pauses = words::of(
                 pauses,
-                "pause holds back what is its reseller's or subscription's",
-                "pauses hold back what is their resellers' or subscriptions'",
+                "pause of a reseller or a subscription holds a part of them back",
+                "pauses of resellers or subscriptions hold a part of them back",
             );
             said.push(format!("{pauses}."));
         }

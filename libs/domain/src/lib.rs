@@ -1,5 +1,6 @@
 //! The rules of Postrider, free of I/O: identifiers, the life cycle of pushes and notifications, retry policies, sending
-//! windows, quotas, the health of subscriptions, reasons, partition arithmetic, API key roles, dead letters.
+//! windows, quotas, the health of subscriptions, reasons, partition arithmetic, API key roles, dead letters,
+//! the pace of batches.
 //!
 //! Nothing here reads a clock, talks to a server or is `async`; callers pass the time in. Every rule has its one
 //! home here and is mirrored, never re-invented, by guarded SQL in `store`.
@@ -16,6 +17,7 @@ pub mod key;
 pub mod lane;
 pub mod latency;
 pub mod lifecycle;
+pub mod linger;
 pub mod month;
 pub mod names;
 pub mod nearest;

@@ -5,7 +5,6 @@
 //! replica sends, and a scheduler shares the slots out among subscriptions.
 
 mod claim;
-mod linger;
 mod message;
 pub mod push;
 mod record;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::linger::{Linger, Pace};
 use domain::notification::{NotificationId, NotificationStatus};
 use lifecycle::error_chain;
 use metrics::Histogram;
@@ -10,7 +11,6 @@ use telemetry::Metric;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::linger::Linger;
 use crate::message::Message;
 use crate::record::record_all;
 
@@ -21,10 +21,11 @@ use super::{Lane, Tools};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;
-/// Between two statements when there are [`BATCHING_RATE`]: no caller waits for an outcome to be recorded.
-const BATCH_WINDOW: Duration = Duration::from_millis(20);
-/// Outcomes a second from which on they are recorded in batches.
-const BATCHING_RATE: u32 = 100;
+/// Between two statements when there are some outcomes a second: no caller waits for one to be recorded.
+const PACES: &[Pace] = &[Pace {
+    from: 100,
+    interval: Duration::from_millis(20),
+}];
 
 /// What came of a claim. The message has none to settle when it waited in the database.
 pub(crate) struct AttemptResult {
@@ -46,7 +47,7 @@ impl Completer {
         // Apart from the outcomes, which must not wait for numbers.
         let flushing = tokio::spawn(flush(self.statistics.clone(), ended.clone()));
         let mut batch = Vec::with_capacity(BATCH);
-        let mut linger = Linger::new(BATCH_WINDOW, BATCHING_RATE);
+        let mut linger = Linger::new(PACES);
         while outbox.recv_many(&mut batch, BATCH).await > 0 {
             if let Some(until) = linger.wait(Instant::now()) {
                 gather(&mut outbox, &mut batch, until).await;

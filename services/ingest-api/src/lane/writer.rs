@@ -4,10 +4,11 @@
 //! takes long, as on a disk that hangs, another may begin.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use broker::Publisher;
 use config::Ingest;
+use domain::linger::{Linger, Pace};
 use http_api::Outage;
 use lifecycle::TaskGroup;
 use metrics::{Counter, Histogram};
@@ -16,7 +17,7 @@ use telemetry::Metric;
 use telemetry::traces::Span;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::gate::Gate;
@@ -28,6 +29,11 @@ use crate::lane::{Committed, Lane};
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a transaction is alone.
 const ALONE: Duration = Duration::from_millis(10);
+/// Between the beginnings of two transactions when many rows a second come: what a transaction costs is then paid by several of them.
+const PACES: &[Pace] = &[Pace {
+    from: 500,
+    interval: Duration::from_millis(2),
+}];
 /// Batches that may wait for each transaction under way: enough to keep the writer busy, and little enough to be answered in
 /// time.
 const BATCHES_WAITING: usize = 2;
@@ -77,11 +83,16 @@ impl<L: Lane> Writer<L> {
         closing: CancellationToken,
     ) {
         let writers = Arc::new(Semaphore::new(writers));
+        let mut linger = Linger::new(PACES);
         while let Ok(turn) = Arc::clone(&writers).acquire_owned().await {
-            let batch = take(&mut entries, batch_rows, &closing).await;
+            let mut batch = take(&mut entries, batch_rows, &closing).await;
             if batch.is_empty() {
                 return;
             }
+            if let Some(until) = linger.wait(Instant::now()) {
+                gather(&mut entries, &mut batch, batch_rows, until).await;
+            }
+            linger.begin(Instant::now(), batch.len());
             let mut writing = Box::pin(Arc::clone(&self).write(batch, turn));
             if timeout(ALONE, &mut writing).await.is_err() {
                 self.tasks.spawn("write", writing);
@@ -225,6 +236,14 @@ async fn take<T>(entries: &mut mpsc::Receiver<T>, limit: usize, closing: &Cancel
     batch
 }
 
+/// Takes what else comes until then, and what fits.
+async fn gather<T>(entries: &mut mpsc::Receiver<T>, batch: &mut Vec<T>, limit: usize, until: Instant) {
+    let taking =
+        async { while batch.len() < limit && entries.recv_many(batch, limit - batch.len()).await > 0 {} };
+    // What was taken when the time is over stays taken.
+    let _ = timeout_at(until.into(), taking).await;
+}
+
 /// Lets the tasks that are ready to run go first, and takes what they have sent. The first row of a burst wakes the writer
 /// before the rest is sent; without this every burst would begin with a batch of one.
 async fn top_up<T>(entries: &mut mpsc::Receiver<T>, batch: &mut Vec<T>, limit: usize) {
@@ -252,6 +271,21 @@ mod tests {
         assert!(sender.send(3).await.is_err());
         assert_eq!(take(&mut entries, 2, &closing).await, [2]);
         assert_eq!(take(&mut entries, 2, &closing).await, [] as [i32; 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rows_are_gathered_until_the_time_is_over_or_the_batch_is_full() {
+        let (sender, mut entries) = mpsc::channel(8);
+        for entry in 1..4 {
+            sender.send(entry).await.unwrap();
+        }
+        let mut batch = vec![0];
+        let until = Instant::now() + Duration::from_millis(2);
+        gather(&mut entries, &mut batch, 3, until).await;
+        assert_eq!(batch, [0, 1, 2]);
+        let mut batch = Vec::new();
+        gather(&mut entries, &mut batch, 3, until).await;
+        assert_eq!(batch, [3]);
     }
 
     #[tokio::test]

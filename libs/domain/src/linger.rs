@@ -7,35 +7,44 @@ use std::time::{Duration, Instant};
 /// How long the rate of the past counts.
 const MEMORY: Duration = Duration::from_millis(50);
 
+/// The pace from a rate on.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// So many a second.
+    pub from: u32,
+    /// Between the beginnings of two batches.
+    pub interval: Duration,
+}
+
 /// The pace of one kind of batch.
-pub(crate) struct Linger {
-    /// Between the beginnings of two batches when many come.
-    interval: Duration,
-    /// How many a second are many.
-    many: f64,
+#[derive(Debug)]
+pub struct Linger {
+    paces: &'static [Pace],
     /// How many came a second lately, as it was at `last`.
     rate: f64,
     last: Option<Instant>,
 }
 
 impl Linger {
-    pub(crate) fn new(interval: Duration, many: u32) -> Self {
+    /// For batches that keep these paces, the one of the lowest rate first. Below that none waits.
+    pub fn new(paces: &'static [Pace]) -> Self {
         Self {
-            interval,
-            many: many.into(),
+            paces,
             rate: 0.0,
             last: None,
         }
     }
 
     /// When the next batch may begin; `None` when it may at once.
-    pub(crate) fn wait(&self, now: Instant) -> Option<Instant> {
-        let next = self.last? + self.interval;
-        (self.rate >= self.many && now < next).then_some(next)
+    pub fn wait(&self, now: Instant) -> Option<Instant> {
+        let mut paces = self.paces.iter().rev();
+        let pace = paces.find(|pace| self.rate >= f64::from(pace.from))?;
+        let next = self.last? + pace.interval;
+        (now < next).then_some(next)
     }
 
     /// A batch of so many begins.
-    pub(crate) fn begin(&mut self, now: Instant, size: usize) {
+    pub fn begin(&mut self, now: Instant, size: usize) {
         let since = self.last.replace(now).map_or(Duration::MAX, |last| now - last);
         let kept = (-since.as_secs_f64() / MEMORY.as_secs_f64()).exp();
         self.rate = self.rate * kept + size as f64 / MEMORY.as_secs_f64();
@@ -46,11 +55,22 @@ impl Linger {
 mod tests {
     use super::*;
 
-    const INTERVAL: Duration = Duration::from_millis(4);
+    const SOME: Pace = Pace {
+        from: 500,
+        interval: Duration::from_millis(4),
+    };
+    const MANY: Pace = Pace {
+        from: 1_500,
+        interval: Duration::from_millis(8),
+    };
+
+    fn linger() -> Linger {
+        Linger::new(&[SOME, MANY])
+    }
 
     /// The pace after batches of `size`, one each `every`.
     fn after(size: usize, every: Duration) -> (Linger, Instant) {
-        let (mut linger, mut now) = (Linger::new(INTERVAL, 1_500), Instant::now());
+        let (mut linger, mut now) = (linger(), Instant::now());
         for _ in 0..100 {
             now += every;
             linger.begin(now, size);
@@ -60,17 +80,17 @@ mod tests {
 
     #[test]
     fn few_never_wait() {
-        let (linger, now) = after(1, Duration::from_millis(5));
-        assert_eq!(linger.wait(now), None);
-        assert_eq!(Linger::new(INTERVAL, 1_500).wait(now), None);
+        let (few, now) = after(1, Duration::from_millis(5));
+        assert_eq!(few.wait(now), None);
+        assert_eq!(linger().wait(now), None);
     }
 
     #[test]
-    fn many_wait_until_the_interval_is_over_however_small_their_batches() {
-        for (size, every) in [(3, 1), (100, 20)] {
+    fn the_more_come_the_longer_they_wait_however_small_their_batches() {
+        for (size, every, pace) in [(3, 4, SOME), (3, 1, MANY), (100, 20, MANY)] {
             let (linger, now) = after(size, Duration::from_millis(every));
-            assert_eq!(linger.wait(now), Some(now + INTERVAL));
-            assert_eq!(linger.wait(now + INTERVAL), None);
+            assert_eq!(linger.wait(now), Some(now + pace.interval));
+            assert_eq!(linger.wait(now + pace.interval), None);
         }
     }
 
@@ -84,6 +104,6 @@ mod tests {
     #[test]
     fn after_many_the_first_of_few_begins_at_once() {
         let (linger, now) = after(100, Duration::from_millis(20));
-        assert_eq!(linger.wait(now + Duration::from_millis(5)), None);
+        assert_eq!(linger.wait(now + Duration::from_millis(8)), None);
     }
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 /// The oldest thing that waits, by kind. `None`: nothing waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
-    /// Since when the oldest `PENDING` push has waited.
+    /// Since when the oldest `PENDING` one has waited.
     pub oldest_pending: Option<DateTime<Utc>>,
     /// When the longest overdue `SCHEDULED` or `RETRY` push came due; it may lie ahead.
     pub oldest_due: Option<DateTime<Utc>>,

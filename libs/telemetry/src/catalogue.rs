@@ -164,7 +164,7 @@ catalogue! {
     NotificationsReplayed = "postrider_notifications_replayed_total", Kind::Counter, Count, [],
         "Notifications made or sent again by replays.";
     NotificationsOldestDueAge = "postrider_notifications_oldest_due_age_seconds", Kind::Gauge, Seconds, ["status"],
-        "How long the oldest notification of a status has been due, those of subscriptions that get nothing now, as paused ones, left out; 0 when none is.";
+        "How long the oldest notification of a status has been due, a pending one since it was made; those of subscriptions that get nothing now, as paused ones, are left out; 0 when none is.";
     DeliveryLag = "postrider_delivery_lag_seconds", Kind::Histogram(DELIVERY_LAG), Seconds, [],
         "Time from storing an event to the start of a notification's first attempt, but for what is sent again or replayed.";
     DeliveryResponse = "postrider_delivery_response_seconds", Kind::Histogram(DELIVERY_RESPONSE), Seconds, ["lane"],

@@ -13,12 +13,12 @@ failing AS (
             ORDER BY n.subscription_id LIMIT 1)
     FROM failing f WHERE f.subscription_id IS NOT NULL),
 pending AS (
-    SELECT count(*) AS subscriptions, min(head.updated_at) AS since,
-           (array_agg(s.id ORDER BY head.updated_at, s.id))[1] AS worst
+    SELECT count(*) AS subscriptions, min(head.created_at) AS since,
+           (array_agg(s.id ORDER BY head.created_at, s.id))[1] AS worst
     FROM waiting w
     JOIN subscriptions s ON s.id = w.subscription_id
     CROSS JOIN LATERAL (
-        SELECT n.updated_at FROM notifications n
+        SELECT n.created_at FROM notifications n
         WHERE n.subscription_id = s.id AND n.status = 'PENDING' ORDER BY n.id LIMIT 1) AS head
     WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL)
 SELECT p.subscriptions AS "subscriptions!: Count", p.worst,

@@ -136,7 +136,8 @@ impl Store {
     }
 
     /// What of the reseller lane is due and could be sent: its subscription is active or degraded, and neither its
-    /// reseller nor an operator has paused it. Of what is in line for quota or rate, it is when the line is to be looked at.
+    /// reseller nor an operator has paused it. Of what is in line for quota or rate, it is when the line is to be looked at. What is PENDING was
+    /// never tried, and waits since it was made, however often it came into the queue meanwhile.
     pub async fn notifications_waiting(&self) -> Result<Waiting, Error> {
         let row = sqlx::query_file!("queries/status/notifications_waiting.sql",)
             .fetch_one(&self.pool)

@@ -119,6 +119,44 @@ async fn a_push_that_was_put_back_has_waited_since_it_was_accepted(pool: PgPool)
 }
 
 #[testkit::database_test]
+async fn a_notification_that_was_put_back_has_waited_since_it_was_made(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let [often, once] = [
+        SubscriptionRow::active().make(&pool).await,
+        SubscriptionRow::active().make(&pool).await,
+    ];
+    for subscription in [often, once] {
+        NotificationRow::in_state(NotificationState::Pending, subscription)
+            .make(&pool)
+            .await;
+    }
+    for (subscription, made, put_back) in [(often, 960, 5), (once, 96, 96)] {
+        sqlx::query(
+            "UPDATE notifications SET reason = 'BUSY', created_at = now() - $2 * interval '1 s',
+                                      updated_at = now() - $3 * interval '1 s'
+             WHERE subscription_id = $1",
+        )
+        .bind(subscription)
+        .bind(made)
+        .bind(put_back)
+        .execute(&pool)
+        .await
+        .unwrap();
+    }
+    let waiting = store.notifications_waiting().await.unwrap();
+    let waited = waiting.overdue.pending_for.unwrap();
+    assert!(waited >= Duration::from_secs(960), "{waited:?}");
+    assert_eq!((waiting.subscriptions, waiting.worst), (2, Some(often)));
+    // The metric that the alert goes by tells the same age.
+    let made: DateTime<Utc> = sqlx::query_scalar("SELECT min(created_at) FROM notifications")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    let backlog = store.notification_backlog().await.unwrap();
+    assert_eq!(backlog.oldest_pending, Some(made));
+}
+
+#[testkit::database_test]
 async fn only_what_could_be_sent_is_overdue(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let held = [

@@ -7,7 +7,7 @@
 //! `subscription_budgets.release_at` says that there is a line and when to look at it; the row's lock keeps what joins
 //! the line apart from the look that finds it empty.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::PromotedNotification;
 use super::outages::WITHHELD_FOR;
-use crate::{Error, Store, interval};
+use crate::{Error, Store, column, interval};
 
 /// Lines looked at in one statement.
 const LINES: i64 = 100;
@@ -65,6 +65,14 @@ pub(super) struct Listed<'a> {
     pub(super) status: NotificationStatus,
     /// Since when it is in line; becomes when its turn comes.
     pub(super) due: &'a mut Option<DateTime<Utc>>,
+}
+
+/// A notification in line.
+struct InLine {
+    subscription: Uuid,
+    /// The time that its line is sorted by.
+    since: DateTime<Utc>,
+    id: Uuid,
 }
 
 impl Default for LineTerms {
@@ -191,23 +199,23 @@ impl Store {
         Ok(found.rows_affected())
     }
 
-    /// Tells of those in a list that are in line when their turns come.
+    /// Tells of those in a list that are in line when their turns come, with as many queries for many subscriptions as for one.
     pub(super) async fn tell_turns(&self, list: Vec<Listed<'_>>) -> Result<(), Error> {
-        let mut lines: HashMap<Uuid, Vec<_>> = HashMap::new();
+        let mut waiting = Vec::new();
         let mut in_line = Vec::new();
         for listed in list {
             if listed.status == NotificationStatus::Scheduled
                 && let Some(since) = *listed.due
             {
-                let line = lines.entry(listed.subscription).or_default();
-                line.push((since, listed.id));
+                waiting.push(InLine {
+                    subscription: listed.subscription,
+                    since,
+                    id: listed.id,
+                });
                 in_line.push(listed);
             }
         }
-        let mut turns = HashMap::new();
-        for (subscription, waiting) in lines {
-            turns.extend(self.forecast(subscription, &waiting).await?);
-        }
+        let turns = self.forecast(&waiting).await?;
         for listed in in_line {
             *listed.due = turns.get(&listed.id).copied();
         }
@@ -224,37 +232,49 @@ impl Store {
     ) -> Result<Option<DateTime<Utc>>, Error> {
         match next_attempt_at {
             Some(since) if status == NotificationStatus::Scheduled => {
-                Ok(self.forecast(subscription, &[(since, id)]).await?.remove(&id))
+                let waiting = InLine {
+                    subscription,
+                    since,
+                    id,
+                };
+                Ok(self.forecast(&[waiting]).await?.remove(&id))
             }
             due => Ok(due),
         }
     }
 
-    /// When the turns come of those of `waiting` that are in line of a subscription, by its limits at the moment. Each is
-    /// named with the time that the line is sorted by. Beyond the first 100,000 of a line it is the earliest possible time.
-    async fn forecast(
-        &self,
-        subscription: Uuid,
-        waiting: &[(DateTime<Utc>, Uuid)],
-    ) -> Result<HashMap<Uuid, DateTime<Utc>>, Error> {
-        let Some((last_at, last)) = waiting.iter().max().copied() else {
+    /// When the turns come of those of `waiting` in the lines of their subscriptions, by the limits at the moment. Beyond the first 100,000 of
+    /// a line it is the earliest possible time.
+    async fn forecast(&self, waiting: &[InLine]) -> Result<HashMap<Uuid, DateTime<Utc>>, Error> {
+        // A line is read up to the last one of these.
+        let mut ends: BTreeMap<Uuid, (DateTime<Utc>, Uuid)> = BTreeMap::new();
+        for one in waiting {
+            let place = (one.since, one.id);
+            let end = ends.entry(one.subscription).or_insert(place);
+            *end = place.max(*end);
+        }
+        if ends.is_empty() {
             return Ok(HashMap::new());
-        };
-        let ids: Vec<Uuid> = waiting.iter().map(|(_, id)| *id).collect();
+        }
+        let lines: Vec<Uuid> = ends.keys().copied().collect();
+        let (ends_at, end_ids): (Vec<DateTime<Utc>>, Vec<Uuid>) = ends.into_values().unzip();
         let ahead = sqlx::query!(
             r#"
             SELECT l.id AS "id!", l.ahead AS "ahead!"
-            FROM (SELECT id, row_number() OVER (ORDER BY next_attempt_at, id) - 1 AS ahead
-                  FROM (SELECT id, next_attempt_at FROM notifications
-                        WHERE subscription_id = $1 AND status = 'SCHEDULED' AND (next_attempt_at, id) <= ($2, $3)
-                        ORDER BY next_attempt_at, id LIMIT $4) AS first) AS l
+            FROM UNNEST($1::uuid[], $2::timestamptz[], $3::uuid[]) AS i(subscription, ends_at, end_id)
+            CROSS JOIN LATERAL (
+                SELECT w.id, row_number() OVER (ORDER BY w.next_attempt_at, w.id) - 1 AS ahead
+                FROM (SELECT n.id, n.next_attempt_at FROM notifications n
+                      WHERE n.subscription_id = i.subscription AND n.status = 'SCHEDULED'
+                        AND (n.next_attempt_at, n.id) <= (i.ends_at, i.end_id)
+                      ORDER BY n.next_attempt_at, n.id LIMIT $4) AS w) AS l
             WHERE l.id = ANY ($5)
             "#,
-            subscription,
-            last_at,
-            last,
+            &lines,
+            &ends_at,
+            &end_ids,
             AHEAD_MAX,
-            &ids,
+            &column(waiting, |one| one.id),
         )
         .fetch_all(&self.pool)
         .await?;
@@ -262,37 +282,48 @@ impl Store {
             .into_iter()
             .map(|row| (row.id, row.ahead.unsigned_abs()))
             .collect();
-        let limits = self.line_limits(subscription).await?;
-        let told = |id: Uuid| {
-            let ahead = ahead.get(&id).copied().unwrap_or(AHEAD_MAX.unsigned_abs());
-            limits.turn(ahead)
+        let limits = self.limits_of_lines(&lines).await?;
+        let turn = |one: &InLine| {
+            let ahead = ahead.get(&one.id).copied();
+            let limits = limits.get(&one.subscription)?;
+            Some((one.id, limits.turn(ahead.unwrap_or(AHEAD_MAX.unsigned_abs()))))
         };
-        Ok(ids.into_iter().map(|id| (id, told(id))).collect())
+        Ok(waiting.iter().filter_map(turn).collect())
     }
 
     /// By what the line of a subscription moves at the moment.
     pub(super) async fn line_limits(&self, subscription: Uuid) -> Result<LineLimits, Error> {
-        let row = sqlx::query!(
+        let limits = self.limits_of_lines(&[subscription]).await?.remove(&subscription);
+        Ok(limits.ok_or(sqlx::Error::RowNotFound)?)
+    }
+
+    /// The same for several; none of a subscription that there is not.
+    async fn limits_of_lines(&self, subscriptions: &[Uuid]) -> Result<HashMap<Uuid, LineLimits>, Error> {
+        let rows = sqlx::query!(
             r#"
-            SELECT s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?", b.quota AS "quota?",
+            SELECT s.id, s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?", b.quota AS "quota?",
                    now() AS "now!"
             FROM subscriptions s LEFT JOIN subscription_budgets b ON b.subscription_id = s.id
-            WHERE s.id = $1
+            WHERE s.id = ANY ($1)
             "#,
-            subscription,
+            subscriptions,
         )
-        .fetch_one(&self.pool)
+        .fetch_all(&self.pool)
         .await?;
-        let rules = self.line_terms.rules(row.daily_quota, row.requests_per_second);
-        Ok(LineLimits {
-            before: row.quota.map_or(rules.quota, i32::unsigned_abs),
-            budget: Budget {
-                day: row.day.unwrap_or(NaiveDate::MIN),
-                used: row.used.unwrap_or(0).unsigned_abs(),
-            },
-            rules,
-            now: row.now,
-        })
+        let limits = rows.into_iter().map(|row| {
+            let rules = self.line_terms.rules(row.daily_quota, row.requests_per_second);
+            let limits = LineLimits {
+                before: row.quota.map_or(rules.quota, i32::unsigned_abs),
+                budget: Budget {
+                    day: row.day.unwrap_or(NaiveDate::MIN),
+                    used: row.used.unwrap_or(0).unsigned_abs(),
+                },
+                rules,
+                now: row.now,
+            };
+            (row.id, limits)
+        });
+        Ok(limits.collect())
     }
 }
 

@@ -18,4 +18,5 @@ mod quotas;
 mod rescue;
 pub(crate) mod scene;
 mod state_table;
+mod turns;
 mod used_up;

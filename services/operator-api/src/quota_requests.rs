@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use chrono::Days;
+use domain::quota::day_of;
 use domain::subscription::QuotaRequestStatus;
 use http_api::paging::{self, List};
 use http_api::{Id, Params, Payload, Problem, ProblemKind};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use store::webhook::{Decided, Decision, QuotaRequestView};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,6 +24,8 @@ use crate::subscriptions::REQUESTS_PER_SECOND_MAX;
 
 /// Greatest daily quota.
 pub(crate) const QUOTA_MAX: u32 = 1_000_000_000;
+/// Of how many days, the last ones that have ended, what is sent on one is the mean.
+const SENT_DAYS: u64 = 7;
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -43,6 +47,36 @@ pub(crate) struct QuotaRequestParams {
     pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
     pub(crate) cursor: Option<String>,
+}
+
+/// A quota request, and what a grant would be of all sends.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = QuotaRequestListed)]
+pub(crate) struct ListedDocument {
+    #[serde(flatten)]
+    pub(crate) request: QuotaRequestView,
+    /// What the daily quota that is asked for is in percent of the notifications that are sent to all resellers on a day: the mean of the last
+    /// seven days that have ended, without those on which none was. Null of a request that is decided or asks for no daily quota, and
+    /// while none was sent on these days.
+    #[schema(example = 12)]
+    pub(crate) percent_of_sends: Option<u64>,
+}
+
+impl ListedDocument {
+    /// Beside what is sent on a day.
+    fn new(request: QuotaRequestView, sent_a_day: Option<u64>) -> Self {
+        let sent = sent_a_day.filter(|sent| *sent > 0 && asks(&request));
+        Self {
+            percent_of_sends: sent.map(|sent| (u64::from(request.requested) * 100 + sent / 2) / sent),
+            request,
+        }
+    }
+}
+
+/// Whether it waits for the decision about a daily quota.
+fn asks(request: &QuotaRequestView) -> bool {
+    request.asks_daily && request.status == QuotaRequestStatus::Requested
 }
 
 /// An approval.
@@ -76,13 +110,13 @@ pub(crate) struct DenialPayload {
     get, path = "/quota-requests", tag = "quota requests", operation_id = "listQuotaRequests",
     security(("apiKey" = [])),
     params(QuotaRequestParams),
-    responses((status = 200, description = "A part of the list.", body = List<QuotaRequestView>))
+    responses((status = 200, description = "A part of the list.", body = List<ListedDocument>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     Params(params): Params<QuotaRequestParams>,
-) -> Result<Json<List<QuotaRequestView>>, Problem> {
+) -> Result<Json<List<ListedDocument>>, Problem> {
     let limit = paging::limit(params.limit)?;
     let before = paging::read_id(params.cursor.as_deref())?;
     let status: Option<QuotaRequestStatus> = params
@@ -92,7 +126,16 @@ pub(crate) async fn list(
         .map_err(|_| Problem::query("status", "must be REQUESTED, APPROVED or DENIED"))?;
     let list = app.store.list_quota_requests(None, status, before, limit + 1);
     let found = http_api::by(viewer.deadline, ("the quota requests", "read"), list).await?;
-    Ok(Json(List::by_id(found, limit, |view| view.id, |view| view)))
+    let sent = if found.iter().any(asks) {
+        let today = day_of(app.now(), app.config.reseller.quota.time_zone);
+        let since = today.checked_sub_days(Days::new(SENT_DAYS)).unwrap_or(today);
+        let charged = app.store.charged_a_day(since, today);
+        http_api::by(viewer.deadline, ("what is sent on a day", "read"), charged).await?
+    } else {
+        None
+    };
+    let listed = |request| ListedDocument::new(request, sent);
+    Ok(Json(List::by_id(found, limit, |view| view.id, listed)))
 }
 
 /// Approves a quota request.

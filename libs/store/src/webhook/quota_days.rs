@@ -1,11 +1,11 @@
-//! How much of a quota was used day by day.
+//! How much of a quota was used day by day, and of all quotas on a day.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
-use crate::read::Count;
+use crate::read::{Count, Nullable};
 use crate::{Error, Store};
 
 /// A day of a quota.
@@ -64,5 +64,24 @@ impl Store {
             day.quota = Some(row.quota.unsigned_abs());
         }
         Ok(days.into_values().collect())
+    }
+
+    /// How many notifications are charged to the quotas of all subscriptions on a day: the mean of the days from `since` on and before `today`,
+    /// without those on which none was; `None` when none was on any. However many are sent, only the days kept of each subscription are read.
+    pub async fn charged_a_day(&self, since: NaiveDate, today: NaiveDate) -> Result<Option<u64>, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT (sum(d.used) / count(DISTINCT d.day))::bigint AS "mean!: Nullable<Count>"
+            FROM (SELECT day, used FROM quota_days WHERE day >= $1 AND day < $2
+                  -- The last day of a subscription that was sent nothing since is still here.
+                  UNION ALL SELECT day, least(used, quota) FROM subscription_budgets WHERE day >= $1 AND day < $2) AS d
+            WHERE d.used > 0
+            "#,
+            since,
+            today,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(row.mean.into())
     }
 }

@@ -24,7 +24,7 @@ use super::resellers::subscription::{Quota, quota};
 use super::visit::Fields;
 use crate::app::App;
 use crate::note::NotePayload;
-use crate::quota_requests::{self, ApprovalPayload, DenialPayload, QuotaRequestParams};
+use crate::quota_requests::{self, ApprovalPayload, DenialPayload, ListedDocument, QuotaRequestParams};
 use crate::request::{Administrator, Viewer};
 
 const HERE: &str = "/console/quota-requests";
@@ -55,6 +55,8 @@ struct Chosen {
 /// A request, and what its subscription has now; none of one that was deleted.
 struct Asked {
     request: QuotaRequestView,
+    /// What a grant would be of all that is sent on a day; none of what is decided.
+    percent_of_sends: Option<u64>,
     quota: Option<Quota>,
     /// What was used on each of the last days, or ended on it where the use was not kept. The present day is the last one, with what waits
     /// for a coming day, so that the busiest is the number that the reseller sees.
@@ -63,13 +65,19 @@ struct Asked {
 
 impl Asked {
     /// With what its subscription has and has used.
-    async fn of(app: &App, viewer: Viewer, request: QuotaRequestView) -> Result<Self, Problem> {
+    async fn of(app: &App, viewer: Viewer, listed: ListedDocument) -> Result<Self, Problem> {
+        let request = listed.request;
         let quota = quota(app, viewer, (&request.reseller, request.subscription)).await?;
         let days = match &quota {
             Some(quota) => days(app, viewer, (request.subscription, quota.used + quota.waiting)).await?,
             None => Vec::new(),
         };
-        Ok(Self { request, quota, days })
+        Ok(Self {
+            request,
+            percent_of_sends: listed.percent_of_sends,
+            quota,
+            days,
+        })
     }
 
     /// The most of the days.
@@ -94,6 +102,14 @@ impl Asked {
         Some(match tenths % 10 {
             0 => format!("{} times", tenths / 10),
             rest => format!("{}.{rest} times", tenths / 10),
+        })
+    }
+
+    /// The same in relation to all that is sent on a day: `12 % of all sends`.
+    fn of_all_sends(&self) -> Option<String> {
+        Some(match self.percent_of_sends? {
+            0 => "less than 1 % of all sends".to_owned(),
+            percent => format!("{} % of all sends", words::number(percent)),
         })
     }
 }
@@ -153,12 +169,13 @@ async fn page(
         .await?
         .0;
     let mut asked = Vec::with_capacity(list.items.len());
-    for request in list.items {
+    for listed in list.items {
         // What it has now says nothing of a request that was decided under another quota.
-        asked.push(match request.status {
-            QuotaRequestStatus::Requested => Asked::of(&app, viewer, request).await?,
+        asked.push(match listed.request.status {
+            QuotaRequestStatus::Requested => Asked::of(&app, viewer, listed).await?,
             _ => Asked {
-                request,
+                request: listed.request,
+                percent_of_sends: None,
                 quota: None,
                 days: Vec::new(),
             },
@@ -246,10 +263,9 @@ async fn find(app: &Arc<App>, viewer: Viewer, id: Uuid) -> Result<Asked, Problem
         cursor: Some(paging::write_id(Uuid::from_u128(id.as_u128().saturating_add(1)))),
     };
     let Json(list) = quota_requests::list(State(Arc::clone(app)), viewer, Params(params)).await?;
-    let found = list.items.into_iter().find(|request| request.id == id);
+    let found = list.items.into_iter().find(|listed| listed.request.id == id);
     let unknown = || Problem::new(ProblemKind::NOT_FOUND, "no quota request has this identifier");
-    let request = found.ok_or_else(unknown)?;
-    Asked::of(app, viewer, request).await
+    Asked::of(app, viewer, found.ok_or_else(unknown)?).await
 }
 
 async fn ask_to_approve(

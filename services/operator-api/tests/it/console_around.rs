@@ -264,6 +264,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
             "needs the role admin",
             "87 on the busiest of 28 days",
             "1 on the busiest of 28 days",
+            "294 % of all sends",
         ],
     );
     holds(
@@ -283,7 +284,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
             "value=\"40\"",
             "A merger.",
             "100 a day",
-            "2.5 times what it has",
+            "2.5 times what it has; a grant would be 294 % of all sends",
             "87 on the busiest of 28 days",
         ],
     );

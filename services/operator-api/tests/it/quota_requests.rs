@@ -159,6 +159,63 @@ async fn an_approval_of_a_rate_leaves_the_daily_quota_as_it_is(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn an_open_request_says_what_it_would_be_of_all_that_is_sent_on_a_day(rig: &Rig) {
+    let (open, subscription) = requested(rig, 30).await;
+    let other = requested_with(rig, 500, false).await;
+    let percents = async || {
+        let list = rig.see("/quota-requests").await;
+        let items = list["items"].as_array().unwrap();
+        let percent = |id: Uuid| {
+            let found = items.iter().find(|it| it["id"] == id.to_string());
+            found.unwrap()["percentOfSends"].clone()
+        };
+        [percent(open), percent(other.0)]
+    };
+    assert_eq!(percents().await, [json!(null), json!(null)], "nothing was sent");
+    for (of, days_ago, used) in [
+        (subscription, 1, 50),
+        (subscription, 3, 50),
+        // Neither the present day nor what is longer ago.
+        (subscription, 0, 7_000),
+        (subscription, 8, 7_000),
+        (other.1, 2, 0),
+    ] {
+        sqlx::query(
+            "INSERT INTO quota_days (subscription_id, day, used, quota)
+             VALUES ($1, ($2::timestamptz AT TIME ZONE 'UTC')::date - $3::integer, $4, 10000)",
+        )
+        .bind(of)
+        .bind(rig.now())
+        .bind(days_ago)
+        .bind(i64::from(used))
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    }
+    assert_eq!(percents().await, [json!(60), json!(null)]);
+    // The last day on which another subscription was sent something.
+    sqlx::query(
+        "INSERT INTO subscription_budgets (subscription_id, day, used, quota)
+         VALUES ($1, ($2::timestamptz AT TIME ZONE 'UTC')::date - 1, 200, 100)",
+    )
+    .bind(other.1)
+    .bind(rig.now())
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    assert_eq!(percents().await, [json!(30), json!(null)]);
+
+    let admin = rig.key_of(Role::Admin).await;
+    let deny = rig.request("POST", &format!("/quota-requests/{open}/deny"));
+    answer(
+        deny.bearer_auth(&admin).json(&json!({})).send().await.unwrap(),
+        200,
+    )
+    .await;
+    assert_eq!(percents().await, [json!(null), json!(null)]);
+}
+
+#[testkit::test]
 async fn operators_see_requests_and_do_not_decide_them(rig: &Rig) {
     let (id, subscription) = requested(rig, 5).await;
     assert_eq!(rig.see("/quota-requests").await["items"][0]["id"], id.to_string());

@@ -7,7 +7,8 @@ use super::SubscriptionState;
 /// What a subscription was like when it missed an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Miss {
-    /// Its state; `ACTIVE` and `DEGRADED` get what their filter lets through.
+    /// Its state, if that keeps back what its filter lets through; of one that gets it, at once or after the challenge of an endpoint that it
+    /// moves to, `ACTIVE` or `DEGRADED`.
     pub state: SubscriptionState,
     /// Whether its filter did not let the event's type through.
     pub filtered: bool,

@@ -112,6 +112,14 @@ async fn an_event_that_matches_nothing_remembers_whom_it_missed_and_why(pool: Pg
     let unverified = unverified.make(&pool).await;
     let deactivated = SubscriptionRow::in_state(SubscriptionState::Deactivated);
     let deactivated = deactivated.event_types(&["contact.*"]).make(&pool).await;
+    // What it wants would wait for its challenge, so that this is no reason.
+    let moving = SubscriptionRow::active()
+        .event_types(&["host.*"])
+        .make(&pool)
+        .await;
+    let at = act(SystemClock.now() + TimeDelta::hours(1));
+    let moves = store.command_subscription("acme", moving, Command::MoveEndpoint, at);
+    assert!(matches!(moves.await, Ok(CommandOutcome::Done(_))));
     SubscriptionRow::active().deleted().make(&pool).await;
     SubscriptionRow::active().reseller("acme2").make(&pool).await;
     let one = event("domain.created");
@@ -132,6 +140,7 @@ async fn an_event_that_matches_nothing_remembers_whom_it_missed_and_why(pool: Pg
         ),
         (unverified, "its endpoint was not verified".to_owned()),
         (deactivated, format!("{filter}, and it was deactivated")),
+        (moving, filter.to_owned()),
     ]);
     assert_eq!(missed(&store, one.id).await, Some(expected));
     assert_eq!(missed(&store, two.id).await, None, "it became a notification");

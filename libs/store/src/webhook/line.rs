@@ -22,6 +22,8 @@ use crate::{Error, Store, column, interval};
 
 /// Lines looked at in one statement.
 const LINES: i64 = 100;
+/// Lines whose turns are forecast in one statement: each may be read up to [`AHEAD_MAX`], and a statement has 8 seconds.
+const FORECAST: usize = 20;
 /// Most notifications before one in line that are counted.
 const AHEAD_MAX: i64 = 100_000;
 /// How much of the requests per second is released ahead: what is promoted, published and claimed until the next look.
@@ -199,7 +201,7 @@ impl Store {
         Ok(found.rows_affected())
     }
 
-    /// Tells of those in a list that are in line when their turns come, with as many queries for many subscriptions as for one.
+    /// Tells of those in a list that are in line when their turns come, with few queries for many subscriptions.
     pub(super) async fn tell_turns(&self, list: Vec<Listed<'_>>) -> Result<(), Error> {
         let mut waiting = Vec::new();
         let mut in_line = Vec::new();
@@ -258,8 +260,12 @@ impl Store {
         }
         let lines: Vec<Uuid> = ends.keys().copied().collect();
         let (ends_at, end_ids): (Vec<DateTime<Utc>>, Vec<Uuid>) = ends.into_values().unzip();
-        let ahead = sqlx::query!(
-            r#"
+        let ids = column(waiting, |one| one.id);
+        let mut ahead: HashMap<Uuid, u64> = HashMap::new();
+        let parts = lines.chunks(FORECAST).zip(ends_at.chunks(FORECAST));
+        for ((lines, ends_at), end_ids) in parts.zip(end_ids.chunks(FORECAST)) {
+            let rows = sqlx::query!(
+                r#"
             SELECT l.id AS "id!", l.ahead AS "ahead!"
             FROM UNNEST($1::uuid[], $2::timestamptz[], $3::uuid[]) AS i(subscription, ends_at, end_id)
             CROSS JOIN LATERAL (
@@ -270,18 +276,16 @@ impl Store {
                       ORDER BY n.next_attempt_at, n.id LIMIT $4) AS w) AS l
             WHERE l.id = ANY ($5)
             "#,
-            &lines,
-            &ends_at,
-            &end_ids,
-            AHEAD_MAX,
-            &column(waiting, |one| one.id),
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        let ahead: HashMap<Uuid, u64> = ahead
-            .into_iter()
-            .map(|row| (row.id, row.ahead.unsigned_abs()))
-            .collect();
+                lines,
+                ends_at,
+                end_ids,
+                AHEAD_MAX,
+                &ids,
+            )
+            .fetch_all(&self.pool)
+            .await?;
+            ahead.extend(rows.into_iter().map(|row| (row.id, row.ahead.unsigned_abs())));
+        }
         let limits = self.limits_of_lines(&lines).await?;
         let turn = |one: &InLine| {
             let ahead = ahead.get(&one.id).copied();

@@ -12,7 +12,7 @@ use crate::{DeadLetterLane, Error, Store};
 
 /// Most dead letters that are counted, of all resellers together.
 const COUNTED_MAX: usize = 50_000;
-/// How many are counted of each reseller however many there are.
+/// How many are counted of each reseller in each state however many there are.
 const COUNTED_OF_EACH: usize = 10;
 
 /// The dead letters of one reseller.
@@ -22,7 +22,7 @@ pub struct ResellerDeadLetters {
     pub reseller: String,
     /// How many there are.
     pub dead_letters: u64,
-    /// Whether counting was given up: then there are so many at least.
+    /// Whether counting was given up in one of the states: then there are so many at least.
     pub at_least: bool,
     /// The most frequent fingerprint.
     pub fingerprint: String,
@@ -133,7 +133,7 @@ impl Store {
             .push_bind(resellers)
             .push(
                 "::text[]) AS r(of_reseller)
-                CROSS JOIN LATERAL (SELECT d.fingerprint, d.created_at, d.id, (true",
+                CROSS JOIN LATERAL (SELECT d.state, d.fingerprint, d.created_at, d.id, (true",
             );
         filter.restrict(&mut query);
         query.push(
@@ -150,12 +150,15 @@ impl Store {
             .push_bind(of_each)
             .push(
                 ") AS l),
-                most AS (
-                    SELECT e.reseller, count(*) FILTER (WHERE e.matches) AS letters, count(*) >= ",
+                cut_short AS (
+                    SELECT DISTINCT e.reseller FROM examined e GROUP BY e.reseller, e.state HAVING count(*) >= ",
             )
             .push_bind(of_each)
             .push(
-                " AS at_least, mode() WITHIN GROUP (ORDER BY e.fingerprint) FILTER (WHERE e.matches) AS fingerprint,
+                "),
+                most AS (
+                    SELECT e.reseller, count(*) FILTER (WHERE e.matches) AS letters,
+                           mode() WITHIN GROUP (ORDER BY e.fingerprint) FILTER (WHERE e.matches) AS fingerprint,
                            max(e.created_at) FILTER (WHERE e.matches) AS last_seen,
                            (array_agg(e.id ORDER BY e.created_at DESC, e.id DESC) FILTER (WHERE e.matches))[1] AS sample,
                            count(*) OVER () AS resellers
@@ -165,7 +168,8 @@ impl Store {
             .push_bind(i64::from(limit))
             .push(
                 ")
-                SELECT m.*, d.detail FROM most m JOIN dead_letters d ON d.id = m.sample
+                SELECT m.*, d.detail, m.reseller IN (SELECT c.reseller FROM cut_short c) AS at_least
+                FROM most m JOIN dead_letters d ON d.id = m.sample
                 ORDER BY m.letters DESC, m.last_seen DESC, m.reseller",
             );
         Ok(query

@@ -41,6 +41,7 @@ fn answers(items: &'static str) -> Router {
                               "target": "", "detail": "", "createdAt": "2026-11-21T12:00:00Z"});
             Json(json!({"items": [item], "next": null}))
         }))
+        .route("/dead-letters/resellers", get(list))
         .route("/resellers", get(async || Json(json!({"items": [{"id": "acme"}], "next": null}))))
         .route("/subscriptions", get(subscriptions))
         .route("/subscriptions/{id}/retry-now", post(echoed))
@@ -65,6 +66,7 @@ async fn an_event_that_matched_nothing_is_told_beside_notifications_and_unknown_
         "notifications list --reseller acne",
         "event list --reseller acne",
         "subscriptions list --reseller acne",
+        "dead-letters groups --by reseller --reseller acne",
     ] {
         let finished = run(command, &nothing);
         let told = "no reseller acne is known: none of that name has a subscription; did you mean acme?";
@@ -147,4 +149,29 @@ async fn an_operator_opens_the_dashboard_of_a_reseller_and_says_why() {
     let silent = run("portal-links create --reseller acme", &url);
     assert_ne!(silent.code, Some(0), "{silent:?}");
     assert!(silent.stderr.contains("why, with --note"), "{silent:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn metrics_of_an_event_type_without_numbers_say_so() {
+    let counted = json!({"byEventType": [{"eventType": "domain.created", "attempts": 1, "hours": [
+        {"hour": "2026-11-21T12:00:00Z", "attempts": 1, "delivered": 1, "failed": 0}
+    ]}]});
+    let metrics = get(move || async move { Json(counted) });
+    let url = pretended(Router::new().route("/subscriptions/{id}/metrics", metrics)).await;
+    let of = |name: &str| {
+        run(
+            &format!("subscriptions metrics {SUBSCRIPTION} --event-type {name}"),
+            &url,
+        )
+    };
+    let told = "no attempt of the last 24 h was for an event of the type domain.creatde";
+    let nothing = of("domain.creatde");
+    assert_eq!(nothing.code, Some(0), "{nothing:?}");
+    assert!(nothing.stderr.contains(told), "{nothing:?}");
+    assert!(!of("domain.creatde --json").stderr.contains(told));
+    let listed = of("domain.created");
+    assert!(
+        listed.stdout.contains("2026-11-21T12:00:00Z") && !listed.stderr.contains("no attempt"),
+        "{listed:?}"
+    );
 }

@@ -10,6 +10,7 @@ use super::filter::FilterArgs;
 use super::{by_reseller, nothing};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
+use crate::shown::items;
 
 /// Longest detail in a table, in characters.
 const DETAIL_MAX: usize = 60;
@@ -88,6 +89,9 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
     let form = args.form.form();
     if args.by == "reseller" {
         let document: Value = api.get("/dead-letters/resellers", &query).await?;
+        if form != Form::Json && items(&document["items"]).is_empty() {
+            filter.note_reseller(&api).await?;
+        }
         return by_reseller::print(&document, form);
     }
     let document: Value = api.get("/dead-letters/groups", &query).await?;

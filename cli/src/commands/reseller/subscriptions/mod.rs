@@ -444,15 +444,23 @@ async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {
     query.extend(args.step.map(|step| ("step", step.to_string())));
     query.extend(args.event_type.clone().map(|name| ("eventType", name)));
     let document: Value = portal(&one.common)?.get(&path, &query).await?;
+    let mut types = shown::items(&document["byEventType"]).iter();
+    let of_type = types.find(|of| of["eventType"].as_str() == args.event_type.as_deref());
+    if let (Some(name), None) = (&args.event_type, of_type)
+        && one.common.form() != Form::Json
+    {
+        output::note(output::harmless(&format!(
+            "no attempt of the last {} h was for an event of the type {name}; --by-event-type lists those that were",
+            args.hours
+        )));
+    }
     one.common.form().print(&document, || {
         if args.by_event_type {
             let of = (Column::whole("event type"), "/eventType");
             return shown::list(&document["byEventType"], deliveries(of));
         }
         let from = (Column::time("from"), "/hour");
-        if let Some(name) = &args.event_type {
-            let mut types = shown::items(&document["byEventType"]).iter();
-            let of_type = types.find(|of| of["eventType"] == name.as_str());
+        if args.event_type.is_some() {
             let hours = of_type.map_or(&Value::Null, |of| &of["hours"]);
             return shown::list(hours, deliveries(from));
         }

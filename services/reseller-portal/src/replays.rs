@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::app::{App, new_id};
 use crate::problems::{self, REPLAY_COMPLETED, REPLAY_RUNNING};
-use crate::request::{PartParams, Reseller, Resender};
+use crate::request::{Reseller, Resender};
 
 /// How a replay tells what was missed.
 const STATUSES: [&str; 3] = ["FAILED", "GIVEN_UP", "MISSED"];
@@ -26,6 +26,21 @@ const STATUSES: [&str; 3] = ["FAILED", "GIVEN_UP", "MISSED"];
 const EVENT_TYPES_MAX: usize = 50;
 /// Most events that are examined for a count.
 const EXAMINED_MAX: u32 = 10_000;
+
+/// Which replays.
+#[derive(Default, Deserialize, utoipa::IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReplayParams {
+    /// Of this status: RUNNING, COMPLETED or CANCELLED; of any when missing.
+    #[param(example = "RUNNING")]
+    pub(crate) status: Option<String>,
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub(crate) limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    pub(crate) cursor: Option<String>,
+}
 
 /// A replay to be made.
 #[derive(Deserialize, ToSchema)]
@@ -303,19 +318,20 @@ pub(crate) fn check(
 #[utoipa::path(
     get, path = "/subscriptions/{id}/replays", tag = "replays", operation_id = "listReplays",
     security(("apiKey" = [])),
-    params(("id" = Uuid, Path, description = "The subscription's identifier."), PartParams),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), ReplayParams),
     responses((status = 200, description = "A part of the list.", body = List<ReplayDocument>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<PartParams>,
+    Params(params): Params<ReplayParams>,
 ) -> Result<Json<List<ReplayDocument>>, Problem> {
     let limit = paging::limit(params.limit)?;
     let before = paging::read_id(params.cursor.as_deref())?;
+    let status = params.status.as_deref().map(of_status).transpose()?;
     app.subscription(&reseller, id).await?;
-    let list = app.store.list_replays(id, None, before, limit + 1);
+    let list = app.store.list_replays(id, None, status, before, limit + 1);
     let found = http_api::by(reseller.deadline, ("the replays", "read"), list).await?;
     Ok(Json(List::by_id(
         found,
@@ -323,6 +339,13 @@ pub(crate) async fn list(
         |view| view.id,
         ReplayDocument::from,
     )))
+}
+
+fn of_status(name: &str) -> Result<ReplayStatus, Problem> {
+    name.parse().map_err(|_| {
+        let known = ReplayStatus::ALL.map(ReplayStatus::as_str);
+        Problem::query("status", format!("must be one of {}", known.join(", ")))
+    })
 }
 
 /// Shows a replay.
@@ -381,7 +404,7 @@ async fn look_up(
     replay: Uuid,
 ) -> Result<ReplayView, Problem> {
     app.subscription(reseller, subscription).await?;
-    let list = app.store.list_replays(subscription, Some(replay), None, 1);
+    let list = app.store.list_replays(subscription, Some(replay), None, None, 1);
     let mut found = http_api::by(reseller.deadline, ("the replay", "read"), list).await?;
     found.pop().ok_or_else(no_replay)
 }

@@ -111,6 +111,9 @@ pub(crate) enum ReplaysCommand {
         /// Of which subscription.
         #[arg(value_parser = identifier)]
         subscription: Uuid,
+        /// In this status.
+        #[arg(long, ignore_case = true, value_parser = ["RUNNING", "COMPLETED", "CANCELLED"])]
+        status: Option<String>,
         #[command(flatten)]
         part: Part,
         #[command(flatten)]
@@ -149,11 +152,15 @@ pub(crate) async fn replays(command: ReplaysCommand) -> anyhow::Result<()> {
     let (one, is_cancelled) = match command {
         ReplaysCommand::List {
             subscription,
+            status,
             part,
             common,
         } => {
             let path = format!("/subscriptions/{subscription}/replays");
-            let document: Value = Portal::connect(&common.portal)?.get(&path, &part.query()).await?;
+            let [limit, cursor] = part.query();
+            let status = status.map(|status| status.to_uppercase());
+            let query = [("status", status), limit, cursor];
+            let document: Value = Portal::connect(&common.portal)?.get(&path, &query).await?;
             return shown::print(&document, common.form(), COLUMNS, "there is no replay");
         }
         ReplaysCommand::Show(one) => (one, false),

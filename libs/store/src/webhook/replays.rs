@@ -161,12 +161,13 @@ impl Store {
         })
     }
 
-    /// The replays of a subscription, the newest first, or the one with an identifier. Whose the subscription is, is for
+    /// The replays of a subscription, of one status or of any, the newest first, or the one with an identifier. Whose the subscription is, is for
     /// the caller to know.
     pub async fn list_replays(
         &self,
         subscription: Uuid,
         id: Option<Uuid>,
+        status: Option<ReplayStatus>,
         before: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<ReplayView>, Error> {
@@ -180,12 +181,14 @@ impl Store {
             -- Ranges, so that one plan serves all of these questions from the index, whatever other subscriptions have.
             WHERE subscription_id = $1 AND id >= coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
               AND id <= coalesce($2, $3, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) AND ($3::uuid IS NULL OR id < $3)
+              AND ($5::text IS NULL OR status = $5)
             ORDER BY subscription_id, id DESC LIMIT $4
             "#,
             subscription,
             id,
             before,
             i64::from(limit),
+            status.map(ReplayStatus::as_str),
         )
         .fetch_all(&self.pool)
         .await?)
@@ -216,7 +219,10 @@ impl Store {
             entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
-        let found = self.list_replays(subscription, Some(id), None, 1).await?.pop();
+        let found = self
+            .list_replays(subscription, Some(id), None, None, 1)
+            .await?
+            .pop();
         Ok(match found.map(|replay| replay.status) {
             None => Cancelled::Unknown,
             Some(ReplayStatus::Completed) => Cancelled::Completed,

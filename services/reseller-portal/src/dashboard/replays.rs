@@ -18,8 +18,10 @@ use super::confirm::Confirm;
 use super::frame::Frame;
 use super::{Route, confirm, words};
 use crate::app::App;
-use crate::replays::{self, ReplayAnswer, ReplayDocument, ReplayPayload, ReplayPreviewDocument};
-use crate::request::{PartParams, Reseller, Resender};
+use crate::replays::{
+    self, ReplayAnswer, ReplayDocument, ReplayParams, ReplayPayload, ReplayPreviewDocument,
+};
+use crate::request::{Reseller, Resender};
 use crate::subscriptions::SubscriptionDocument;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -39,7 +41,7 @@ struct Replays {
     frame: Frame,
     subscription: SubscriptionDocument,
     replays: List<ReplayDocument>,
-    /// The newest one, beside an older part of the list: it alone may be running.
+    /// The newest one, beside a part of the list that may be without it: it alone may be running.
     newest: Option<ReplayDocument>,
 }
 
@@ -51,6 +53,10 @@ impl Replays {
     fn running(&self) -> Option<&ReplayDocument> {
         let listed = self.replays.items.iter();
         listed.chain(&self.newest).find(|replay| is_running(replay))
+    }
+
+    fn statuses(&self) -> [ReplayStatus; 3] {
+        ReplayStatus::ALL
     }
 
     fn is_running(&self, replay: &ReplayDocument) -> bool {
@@ -111,7 +117,7 @@ async fn list(
     app: &Arc<App>,
     reseller: &Reseller,
     id: Uuid,
-    params: PartParams,
+    params: ReplayParams,
 ) -> Result<List<ReplayDocument>, Problem> {
     let list = replays::list(State(Arc::clone(app)), reseller.clone(), Id(id), Params(params));
     Ok(list.await?.0)
@@ -119,9 +125,9 @@ async fn list(
 
 /// The newest one: a new one is made only when the one before it has ended, so that no other may be running.
 async fn newest(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<Option<ReplayDocument>, Problem> {
-    let first = PartParams {
+    let first = ReplayParams {
         limit: Some(1),
-        cursor: None,
+        ..ReplayParams::default()
     };
     Ok(list(app, reseller, id, first).await?.items.pop())
 }
@@ -131,11 +137,12 @@ async fn page(
     reseller: Reseller,
     frame: Frame,
     Id(id): Id,
-    Params(params): Params<PartParams>,
+    Params(params): Params<ReplayParams>,
 ) -> Result<impl IntoResponse, Problem> {
-    let newest = match params.cursor {
-        Some(_) => newest(&app, &reseller, id).await?,
-        None => None,
+    let newest = if params.cursor.is_some() || params.status.is_some() {
+        newest(&app, &reseller, id).await?
+    } else {
+        None
     };
     Ok(Page(Replays {
         newest,

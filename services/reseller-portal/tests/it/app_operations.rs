@@ -338,6 +338,20 @@ async fn a_replay_is_counted_started_and_cancelled(portal: Portal) {
         page.contains("Cancelled") && page.contains("None is running"),
         "{page}"
     );
+    let row = format!(r#"id="r-{replay}""#);
+    for (status, is_listed) in [("CANCELLED", true), ("RUNNING", false)] {
+        let filtered = browser.see(&format!("{path}?status={status}")).await;
+        assert_eq!(filtered.contains(&row), is_listed, "{status}: {filtered}");
+        let says_so = filtered.contains("No replay has this status");
+        assert_eq!(says_so, !is_listed, "{status}: {filtered}");
+    }
+    assert_eq!(browser.get(&format!("{path}?status=OLD")).await.status, 400);
+    browser.act(&new, &[("since", &since)]).await;
+    let ended = browser.see(&format!("{path}?status=CANCELLED")).await;
+    assert!(
+        ended.contains(&row) && ended.contains("A replay is running"),
+        "{ended}"
+    );
 }
 
 #[testkit::test]

@@ -71,7 +71,7 @@ async fn replay(portal: &Portal, subscription: Uuid, per_second: u32) -> Uuid {
 async fn view(portal: &Portal, subscription: Uuid, id: Uuid) -> ReplayView {
     portal
         .store
-        .list_replays(subscription, Some(id), None, 1)
+        .list_replays(subscription, Some(id), None, None, 1)
         .await
         .unwrap()
         .remove(0)

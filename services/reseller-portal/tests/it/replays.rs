@@ -63,6 +63,24 @@ async fn a_cancelled_replay_makes_room_and_a_completed_one_cannot_be_cancelled(p
         .await;
     assert_eq!(portal.see(&two).await["progress"], 1.0);
     assert_eq!(portal.all(&path, 1).await.len(), 2);
+    for (status, ids) in [
+        ("RUNNING", vec![]),
+        ("COMPLETED", vec![&second["id"]]),
+        ("CANCELLED", vec![&first["id"]]),
+    ] {
+        let of_status = portal.see(&format!("{path}?status={status}")).await;
+        let listed = of_status["items"].as_array().unwrap().iter();
+        assert_eq!(
+            listed.map(|replay| &replay["id"]).collect::<Vec<_>>(),
+            ids,
+            "{status}"
+        );
+    }
+    let unknown = format!("{path}?status=GONE");
+    let problem = portal
+        .refused("GET", &unknown, None, (400, "invalid-query"))
+        .await;
+    assert_eq!(fields(&problem), ["status"]);
     for method in ["GET", "DELETE"] {
         let unknown = format!("{path}/{}", uuid::Uuid::nil());
         portal.refused(method, &unknown, None, (404, "not-found")).await;

@@ -79,6 +79,7 @@ async fn of_reseller(
     limit: u32,
 ) -> Result<Vec<AuditView>, store::Error> {
     let filter = ActivityFilter {
+        acts_of: None,
         action: filter.action,
         since: filter.since,
         until: filter.until,

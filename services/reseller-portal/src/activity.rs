@@ -12,7 +12,7 @@ use http_api::{Id, Params, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::AuditView;
-use store::webhook::{ActivityFilter, ResellerMail, StateEntry};
+use store::webhook::{ActivityFilter, ActsOf, ResellerMail, StateEntry, ending_of_visitors};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -32,6 +32,9 @@ pub(crate) struct ActivityParams {
     /// Of this action, such as secret.view; without a verb, such as secret, of all actions on such things.
     #[param(example = "subscription")]
     pub(crate) action: Option<String>,
+    /// Of YOU, of OPERATOR, or of one `name` of yours, as the entries have it.
+    #[param(example = "OPERATOR")]
+    pub(crate) by: Option<String>,
     /// From this time on.
     pub(crate) since: Option<DateTime<Utc>>,
     /// Before this time.
@@ -72,9 +75,7 @@ pub(crate) struct ActivityDocument {
 
 impl ActivityDocument {
     fn of(view: AuditView, reseller: &str, own_names: &[String]) -> Self {
-        // Those of visits that are long over are not among the names.
-        let visited = format!("@{reseller}>");
-        let own = own_names.contains(&view.actor) || view.actor.ends_with(&visited);
+        let own = is_own(&view.actor, reseller, own_names);
         let of = |kind: &str| view.subject.strip_prefix(kind)?.parse().ok();
         Self {
             id: view.id,
@@ -85,6 +86,24 @@ impl ActivityDocument {
             name: own.then_some(view.actor),
             action: view.action,
             details: own.then_some(view.details),
+        }
+    }
+}
+
+/// Those of visits that are long over are not among the names.
+fn is_own(actor: &str, reseller: &str, names: &[String]) -> bool {
+    names.iter().any(|name| name == actor) || actor.ends_with(&ending_of_visitors(reseller))
+}
+
+/// A name of the operators is refused as one of nobody is: what one of them has done is not to be found out by it.
+fn acts_of(by: &str, reseller: &str, names: &[String]) -> Result<ActsOf, Problem> {
+    match by {
+        "YOU" => Ok(ActsOf::Reseller),
+        "OPERATOR" => Ok(ActsOf::Operators),
+        name if is_own(name, reseller, names) && !name.contains('\0') => Ok(ActsOf::Name(name.to_owned())),
+        _ => {
+            let detail = "must be YOU, OPERATOR, or the name of a key of yours or of a person who visited your dashboard";
+            Err(Problem::query("by", detail))
         }
     }
 }
@@ -184,20 +203,21 @@ pub(crate) async fn list(
         let detail = "must be an action such as subscription.pause, or the first part of one";
         return Err(Problem::query("action", detail));
     }
+    let before = paging::read_id(params.cursor.as_deref())?;
+    let what = ("the activity", "read");
+    let names = http_api::by(reseller.deadline, what, app.store.names_of_acts(&reseller.id)).await?;
+    let by = params.by.as_deref();
     let filter = ActivityFilter {
+        acts_of: by.map(|by| acts_of(by, &reseller.id, &names)).transpose()?,
         action: params.action,
         since: params.since,
         until: params.until,
-        before: paging::read_id(params.cursor.as_deref())?,
+        before,
     };
-    let read = async {
-        let names = app.store.names_of_acts(&reseller.id).await?;
-        let list = app
-            .store
-            .list_activity((&reseller.id, &names), &filter, limit + 1);
-        Ok((list.await?, names))
-    };
-    let (found, names) = http_api::by(reseller.deadline, ("the activity", "read"), read).await?;
+    let list = app
+        .store
+        .list_activity((&reseller.id, &names), &filter, limit + 1);
+    let found = http_api::by(reseller.deadline, what, list).await?;
     let show = |view| ActivityDocument::of(view, &reseller.id, &names);
     Ok(Json(List::by_id(found, limit, |view| view.id, show)))
 }

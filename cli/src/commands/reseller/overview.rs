@@ -22,13 +22,17 @@ pub(crate) struct OverviewArgs {
 #[command(after_help = "Examples:
   postrider activity --newer-than 1d
   postrider activity --action subscription
+  postrider activity --by OPERATOR
   postrider activity --mails")]
 pub(crate) struct ActivityArgs {
     /// Of this action, such as subscription.pause; subscription stands for every action on subscriptions.
     #[arg(long)]
     action: Option<String>,
+    /// By whom: YOU, OPERATOR, or one name of yours as the list has it.
+    #[arg(long, value_name = "WHO")]
+    by: Option<String>,
     /// The mails about your subscriptions instead, of any time: to whom, about what, and whether they were sent.
-    #[arg(long, conflicts_with_all = ["action", "since", "until", "newer_than", "older_than"])]
+    #[arg(long, conflicts_with_all = ["action", "by", "since", "until", "newer_than", "older_than"])]
     mails: bool,
     #[command(flatten)]
     stretch: Stretch,
@@ -151,7 +155,7 @@ pub(crate) async fn activity(args: ActivityArgs) -> anyhow::Result<()> {
     if args.mails {
         return mails(&args).await;
     }
-    let mut query = search::query([("action", args.action)]);
+    let mut query = search::query([("action", args.action), ("by", args.by)]);
     args.stretch.add_to(&mut query);
     let document: Value = Portal::connect(&args.common.portal)?
         .get("/activity", &query)

@@ -14,9 +14,27 @@ use crate::{AuditView, Error, Store};
 /// Most people whose acts are looked for: those whose visits began last.
 const VISITORS_MAX: i64 = 1_000;
 
+/// Whose acts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ActsOf {
+    /// The reseller's own.
+    Reseller,
+    /// Those of the operators.
+    Operators,
+    /// Those signed with this name, which the caller knows for one of the reseller's own.
+    Name(String),
+}
+
+/// How the names of those end who have visited the dashboard of a reseller. [`Store::names_of_acts`] has no visits that are long over.
+pub fn ending_of_visitors(reseller: &str) -> String {
+    format!("@{reseller}>")
+}
+
 /// Which entries. What is missing restricts nothing.
 #[derive(Debug, Clone, Default)]
 pub struct ActivityFilter {
+    /// Of these alone.
+    pub acts_of: Option<ActsOf>,
     /// Of this action; one without a verb stands for every action on such things.
     pub action: Option<String>,
     /// From here on.
@@ -92,6 +110,13 @@ impl Store {
         filter: &ActivityFilter,
         limit: u32,
     ) -> Result<Vec<AuditView>, Error> {
+        let ending = ending_of_visitors(reseller);
+        let (names, is_own, ending) = match &filter.acts_of {
+            None => (names, None, None),
+            Some(ActsOf::Reseller) => (names, Some(true), Some(ending)),
+            Some(ActsOf::Operators) => (names, Some(false), Some(ending)),
+            Some(ActsOf::Name(name)) => (std::slice::from_ref(name), Some(true), None),
+        };
         Ok(sqlx::query_as!(
             AuditView,
             r#"
@@ -107,9 +132,11 @@ impl Store {
                              WHERE e.subject = s.subject AND ($3::uuid IS NULL OR e.id < $3)
                                AND ($4::text IS NULL OR e.action = $4 OR starts_with(e.action, $4 || '.'))
                                AND ($5::timestamptz IS NULL OR e.at >= $5) AND ($6::timestamptz IS NULL OR e.at < $6)
+                               AND ($8::boolean IS NULL
+                                    OR $8 = (e.actor = ANY ($2::text[]) OR coalesce(right(e.actor, length($9::text)) = $9, false)))
                              ORDER BY e.id DESC LIMIT $7) AS x)
                         UNION ALL
-                        (SELECT x.id FROM UNNEST($2::text[]) AS n(actor)
+                        (SELECT x.id FROM UNNEST(CASE WHEN $8 IS DISTINCT FROM false THEN $2::text[] END) AS n(actor)
                          CROSS JOIN LATERAL (
                              SELECT e.id FROM audit_log e
                              WHERE e.actor = n.actor AND ($3::uuid IS NULL OR e.id < $3)
@@ -126,6 +153,8 @@ impl Store {
             filter.since,
             filter.until,
             i64::from(limit),
+            is_own,
+            ending,
         )
         .fetch_all(&self.pool)
         .await?)

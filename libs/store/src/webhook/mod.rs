@@ -50,7 +50,7 @@ mod type_statistics;
 mod verification;
 mod view;
 
-pub use activity::{ActivityFilter, ResellerMail, StateEntry};
+pub use activity::{ActivityFilter, ActsOf, ResellerMail, StateEntry, ending_of_visitors};
 pub use addresses::{Addresses, CodeChecked, ConfirmationAsked};
 pub use bulk_resend::{BulkResent, RESENT_MAX, ResendCount, ToResend};
 pub use changes::{Change, ChangeCursor, Changes};

@@ -38,6 +38,7 @@ pub(super) fn routes() -> Vec<Route> {
 #[serde(deny_unknown_fields)]
 struct PageParams {
     action: Option<String>,
+    by: Option<String>,
     since: Option<String>,
     until: Option<String>,
     limit: Option<u32>,
@@ -61,9 +62,15 @@ impl Activity {
     }
 
     fn is_filtered(&self) -> bool {
-        ["action", "since", "until"]
+        ["action", "by", "since", "until"]
             .iter()
             .any(|name| !self.frame.asked(name).is_empty())
+    }
+
+    /// The name that is asked for alone, which stands beside the choices that there always are.
+    fn asked_name(&self) -> Option<String> {
+        let by = self.frame.asked("by");
+        Some(by).filter(|by| !matches!(&**by, "" | "YOU" | "OPERATOR"))
     }
 
     fn details(&self, act: &ActivityDocument) -> String {
@@ -106,6 +113,7 @@ async fn page(
         since: time("since", params.since.as_deref())?,
         until: time("until", params.until.as_deref())?,
         action: params.action,
+        by: params.by,
         limit: params.limit,
         cursor: params.cursor,
     });

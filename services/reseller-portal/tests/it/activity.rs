@@ -9,7 +9,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::app::{Browser, entered};
-use crate::portal::{Portal, answer, emails, problem};
+use crate::portal::{Portal, answer, emails, fields, problem};
 
 #[testkit::test]
 async fn what_was_done_is_told_with_names_of_ones_own_and_without_those_of_the_house(portal: Portal) {
@@ -37,6 +37,33 @@ async fn what_was_done_is_told_with_names_of_ones_own_and_without_those_of_the_h
         assert_eq!(acts[1], ("YOU", "subscription.resume"));
         assert!(told.iter().all(|act| !act.to_string().contains("incident")));
     }
+    let by = async |who: &str| {
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("by", who)
+            .finish();
+        let told = portal
+            .all(&format!("/activity?action=subscription&{query}"), 1)
+            .await;
+        let actions = told.iter().map(|act| act["action"].as_str().unwrap().to_owned());
+        actions.collect::<Vec<_>>()
+    };
+    let own = ["subscription.resume", "subscription.pause"];
+    let key = portal.see("/activity?by=YOU&limit=1").await["items"][0]["name"].clone();
+    assert_eq!(by("OPERATOR").await, ["subscription.pause"]);
+    assert_eq!(by("YOU").await, own);
+    assert_eq!(by(key.as_str().unwrap()).await, own);
+    // What one of the operators did is not to be found out by the name.
+    for unknown in ["ann%20(1)", "stranger", "%00@acme%3E"] {
+        let problem = portal
+            .refused(
+                "GET",
+                &format!("/activity?by={unknown}"),
+                None,
+                (400, "invalid-query"),
+            )
+            .await;
+        assert_eq!(fields(&problem), ["by"], "{unknown}");
+    }
     let told = portal.see("/activity?action=subscription.pause&limit=200").await;
     let own: Vec<&Value> = told["items"].as_array().unwrap().iter().collect();
     assert!(
@@ -63,6 +90,13 @@ async fn what_was_done_in_a_visit_is_told_after_its_end(portal: Portal) {
     );
     portal.done("DELETE", "/visits", 200).await;
     assert_eq!(begun().await, during);
+    let anna = portal
+        .all(
+            "/activity?action=portal-visit.begin&by=Anna%20Ozola%20%3Cuser-17@acme%3E",
+            50,
+        )
+        .await;
+    assert_eq!(anna, during);
     let stranger = portal.key_of("stranger").await;
     let foreign = portal.request("GET", "/activity").bearer_auth(&stranger);
     assert_eq!(

@@ -483,6 +483,13 @@ async fn what_people_do_on_pages_is_told_as_their_own(portal: Portal) {
         "{within}"
     );
     assert_eq!(browser.get("/app/activity?since=soon").await.status, 400);
+    let name = "by=Anna+Ozola+%3Cuser-17%40acme%3E";
+    assert!(within.contains(name), "{within}");
+    for (query, is_told) in [("by=YOU", true), (name, true), ("by=OPERATOR", false)] {
+        let filtered = browser.see(&format!("/app/activity?{query}")).await;
+        let entry = r#"class="mono nowrap">quota-request."#;
+        assert_eq!(filtered.contains(entry), is_told, "{query}: {filtered}");
+    }
     assert!(
         browser
             .see("/app/activity/mails")

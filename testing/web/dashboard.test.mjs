@@ -182,6 +182,23 @@ test("keys lead to places and rows", async () => {
   await page.end();
 });
 
+test("the page Live says since when it listens, and shows the test event that it sent", async () => {
+  const page = await entered();
+  await page.see("/app/live");
+  const said = page.locator("[data-listens]");
+  await said.getByText(/It listens since \d\d:\d\d:\d\d\./).waitFor();
+  await page.keyboard.press("L");
+  await said.getByText("It does not listen now.").waitFor();
+  await page.keyboard.press("L");
+  await said.getByText(/It listens since/).waitFor();
+  await page.getByText("Send a test event", { exact: true }).click();
+  await page.getByLabel("Event type", { exact: true }).fill("no-such-type");
+  page.ear.expect(/^422 for /, /status of 422/);
+  await page.getByRole("button", { name: "Send it" }).click();
+  await page.getByRole("heading", { name: "Nothing was sent" }).waitFor();
+  await page.end();
+});
+
 for (const zone of ["Europe/Riga", "Asia/Calcutta", "America/Los_Angeles"]) {
   test(`times are those of ${zone}`, async () => {
     const page = await entered({ timeZone: zone }, { timezoneId: zone });

@@ -66,7 +66,7 @@
 
   // --- Live: the page is asked for again with its ETag, and morphed, so that focus, selection and scroll stay.
 
-  const live = { etag: "", timer: 0, failures: 0, running: false, ended: false, asked: 0, spokenAt: -1e9 };
+  const live = { etag: "", timer: 0, failures: 0, running: false, ended: false, asked: 0, spokenAt: -1e9, since: new Date() };
   const liveWanted = () => preferences.get("live") !== "off";
   const pace = () => Number(main()?.dataset.live) || 0;
   const isEdited = (field) =>
@@ -78,6 +78,10 @@
     const button = $('[data-act="live"]');
     if (!button) return;
     const on = liveWanted() && pace() > 0 && !live.ended;
+    for (const said of $$("[data-listens]", main())) {
+      const text = on && !live.failures ? ` It listens since ${formatTime(live.since, "time")}.` : " It does not listen now.";
+      if (said.textContent !== text) said.textContent = text;
+    }
     button.hidden = pace() === 0;
     button.setAttribute("aria-pressed", String(on));
     button.dataset.state = !on ? "off" : live.failures ? "lost" : isHeld() ? "held" : "on";
@@ -102,7 +106,10 @@
         live.ended = true;
         say(document.documentElement.dataset.ended || "Your visit has ended. Load the page again to sign in.", true);
       } else if (answer.ok || answer.status === 304) {
-        if (live.failures) say("Connected again");
+        if (live.failures) {
+          say("Connected again");
+          live.since = new Date();
+        }
         live.failures = 0;
         // What the viewer began meanwhile, and where they went meanwhile, count more than the answer.
         if (answer.ok && !isHeld() && url === location.href && asked === live.asked) {
@@ -311,6 +318,7 @@
   const toggleLive = () => {
     if (!pace()) return;
     prefer("live", liveWanted() ? "off" : "on");
+    live.since = new Date();
     say(liveWanted() ? "Live is on" : "Live is off");
     schedule();
   };
@@ -425,7 +433,11 @@
     if (opener?.isConnected) opener.focus();
     schedule();
   }, true);
-  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(live.timer) : void tick()));
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return clearTimeout(live.timer);
+    live.since = new Date();
+    void tick();
+  });
   // A link to a part of the page fires it too. Then the page stays: it may be the answer to a form, which its address does not show.
   addEventListener("popstate", () => withoutFragment() !== shownAt && void visit(location.href, false));
   // A browser that goes back puts what was typed into the fields without an event, and after this script has run.

@@ -1,29 +1,35 @@
-//! R13: what happens to notifications, as it happens.
+//! R13: what happens to notifications, as it happens, and a test event to see it by.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use domain::notification::NotificationStatus;
-use http_api::{Params, Problem};
-use pages::Page;
+use http::HeaderMap;
+use http_api::{FieldProblem, Id, Params, Payload, Problem};
+use pages::{Fields, Page, done};
 use uuid::Uuid;
 
 use super::frame::Frame;
-use super::{Route, words};
+use super::{Route, confirm, words};
 use crate::app::App;
 use crate::changes;
 use crate::notifications::all::AllParams;
 use crate::notifications::{self, RowDocument};
-use crate::request::Reseller;
+use crate::request::{Manager, Reseller};
+use crate::subscriptions;
+use crate::subscriptions::test_event::TestPayload;
 
+/// Where it is.
+const PLACE: &str = "/app/live";
 /// How many of the newest are shown.
 const SHOWN: u32 = 50;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        super::page("/app/live", page),
+        super::page(PLACE, page),
+        super::act(PLACE, send_test),
         super::page("/app/changes", changes::list),
     ]
 }
@@ -35,10 +41,20 @@ struct Line {
     host: String,
 }
 
+/// The test event as it was typed, and what is wrong with it.
+#[derive(Default)]
+struct Typed {
+    subscription: String,
+    event_type: String,
+    variant: String,
+    errors: Vec<FieldProblem>,
+}
+
 #[derive(Template)]
 #[template(path = "live.html")]
 struct Live {
     frame: Frame,
+    typed: Typed,
     lines: Vec<Line>,
     /// Each with its host.
     subscriptions: Vec<(Uuid, String)>,
@@ -55,6 +71,10 @@ impl Live {
             .any(|name| !self.frame.asked(name).is_empty())
     }
 
+    fn wrong(&self, field: &str) -> Option<&str> {
+        confirm::wrong(&self.typed.errors, field)
+    }
+
     fn statuses(&self) -> [NotificationStatus; 7] {
         NotificationStatus::ALL
     }
@@ -65,13 +85,46 @@ fn host_of(all: &[(Uuid, String)], subscription: Uuid) -> String {
     found.map_or_else(String::new, |(_, host)| host.clone())
 }
 
-async fn page(
+async fn page(State(app): State<Arc<App>>, reseller: Reseller, frame: Frame) -> Result<Response, Problem> {
+    show(&app, &reseller, frame, Typed::default()).await
+}
+
+/// Sends a test event, which the page then shows as everything else.
+async fn send_test(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    manager: Manager,
     frame: Frame,
-) -> Result<impl IntoResponse, Problem> {
-    let state = || State(Arc::clone(&app));
-    let all = super::subscriptions_of(&app, &reseller).await?;
+    headers: HeaderMap,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let text = |name| fields.get(name).unwrap_or_default().trim().to_owned();
+    let mut typed = Typed {
+        subscription: text("subscription"),
+        event_type: text("type"),
+        variant: text("variant"),
+        errors: Vec::new(),
+    };
+    let Ok(id) = typed.subscription.parse() else {
+        typed.errors = vec![FieldProblem::new("subscription", "must be one of yours")];
+        return show(&app, &manager, frame, typed).await;
+    };
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let payload = Payload(TestPayload {
+        event_type: given(&typed.event_type),
+        variant: given(&typed.variant),
+    });
+    let state = State(Arc::clone(&app));
+    match subscriptions::send_test(state, manager.clone(), Id(id), headers, Some(payload)).await {
+        Ok(_) => Ok(done(PLACE, "A test event is on its way. It uses no quota.")),
+        Err(problem) => {
+            typed.errors = confirm::mendable(problem)?;
+            show(&app, &manager, frame, typed).await
+        }
+    }
+}
+
+async fn show(app: &Arc<App>, reseller: &Reseller, frame: Frame, typed: Typed) -> Result<Response, Problem> {
+    let all = super::subscriptions_of(app, reseller).await?;
     let all: Vec<_> = all
         .into_iter()
         .map(|subscription| (subscription.id, words::place(&subscription.url)))
@@ -89,7 +142,8 @@ async fn page(
             limit: Some(SHOWN),
             ..AllParams::default()
         };
-        let list = notifications::list_all(state(), reseller, Params(params)).await?;
+        let state = State(Arc::clone(app));
+        let list = notifications::list_all(state, reseller.clone(), Params(params)).await?;
         lines.extend(list.0.items.into_iter().map(|found| Line {
             host: host_of(&all, found.subscription_id),
             subscription: found.subscription_id,
@@ -97,9 +151,12 @@ async fn page(
         }));
     }
     lines.sort_by_key(|line| std::cmp::Reverse((line.row.updated_at, line.row.id)));
-    Ok(Page(Live {
+    let status = confirm::status(&typed.errors);
+    let page = Live {
         frame,
+        typed,
         lines,
         subscriptions: all,
-    }))
+    };
+    Ok((status, Page(page)).into_response())
 }

@@ -401,7 +401,40 @@ async fn the_catalogue_is_searched_and_sent_as_a_test(portal: Portal) {
             .await
             .contains("Nothing of the last 7 days")
     );
-    entered(&portal, &[]).await.refused(test, &fields, 403).await;
+    let looking = entered(&portal, &[]).await;
+    looking.refused(test, &fields, 403).await;
+    looking.refused("/app/live", &fields, 403).await;
+}
+
+#[testkit::test]
+async fn a_test_event_is_sent_from_where_it_is_seen(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await.to_string();
+    event_type(&portal, "zone.hostile", HOSTILE).await;
+    let (browser, path) = (entered(&portal, &ALL).await, "/app/live");
+    let subscription = ("subscription", id.as_str());
+    for wrong in [
+        [("subscription", HOSTILE), ("type", ""), ("variant", "")],
+        [subscription, ("type", HOSTILE), ("variant", "")],
+        [subscription, ("type", ""), ("variant", "court-order")],
+        [subscription, ("type", "zone.hostile"), ("variant", HOSTILE)],
+    ] {
+        let page = browser.refused(path, &wrong, 422).await;
+        is_safe(&page);
+        // A page that is asked for again would take away what is wrong and what was typed.
+        assert!(
+            page.contains("Nothing was sent") && !page.contains(r#"data-live="2000""#),
+            "{wrong:?}: {page}"
+        );
+    }
+    let (_, page) = browser.act(path, &[subscription]).await;
+    assert!(page.contains("postrider.test"), "{page}");
+    let fields = [subscription, ("type", "zone.hostile"), ("variant", "court-order")];
+    let (_, page) = browser.act(path, &fields).await;
+    assert!(
+        page.contains("A test event is on its way") && page.contains("zone.hostile"),
+        "{page}"
+    );
+    is_safe(&page);
 }
 
 #[testkit::test]

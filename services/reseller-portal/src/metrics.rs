@@ -9,7 +9,7 @@ use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::latency::{Delays, Histogram};
 use http_api::{Id, Params, Problem};
 use serde::{Deserialize, Serialize};
-use store::webhook::{StatisticsDelta, TypeStatistics};
+use store::webhook::{StatisticsDelta, TypeStatistics, TypeSums};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -157,10 +157,16 @@ pub(crate) async fn show(
         return Err(Problem::query("eventType", detail));
     }
     let (since, rows) = counted(&app, &reseller, id, params.hours).await?;
-    let read = app.store.type_statistics(id, since);
-    let types = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
-    let event_type = params.event_type.as_deref();
-    Ok(Json(document((id, since, step), &rows, (&types, event_type))))
+    let read = async {
+        let types = app.store.type_sums(id, since, step).await?;
+        let of_one = match params.event_type.as_deref() {
+            Some(name) => app.store.type_statistics((id, name), since).await?,
+            None => Vec::new(),
+        };
+        Ok((types, of_one))
+    };
+    let (types, of_one) = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
+    Ok(Json(document((id, since, step), &rows, (&types, &of_one))))
 }
 
 /// The same without event types and delays, which are many rows that few pages show.
@@ -171,7 +177,7 @@ pub(crate) async fn without_types(
     hours: u32,
 ) -> Result<MetricsDocument, Problem> {
     let (since, rows) = counted(app, reseller, id, Some(hours)).await?;
-    Ok(document((id, since, 1), &rows, (&[], None)))
+    Ok(document((id, since, 1), &rows, (&TypeSums::default(), &[])))
 }
 
 /// The same of several subscriptions together. Whose they are, is for the caller to know.
@@ -184,7 +190,11 @@ pub(crate) async fn of_several(
     let since = began(app, hours);
     let read = app.store.delivery_statistics_of(subscriptions, since);
     let rows = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
-    Ok(document((Uuid::nil(), since, 1), &rows, (&[], None)))
+    Ok(document(
+        (Uuid::nil(), since, 1),
+        &rows,
+        (&TypeSums::default(), &[]),
+    ))
 }
 
 /// What is counted for each of these hours, and when the first of them began.
@@ -221,21 +231,22 @@ fn within(name: &'static str, hours: Option<u32>, default: u32) -> Result<u32, P
 fn document(
     (subscription, since, step): (Uuid, DateTime<Utc>, u32),
     rows: &[StatisticsDelta],
-    (types, event_type): (&[TypeStatistics], Option<&str>),
+    (types, of_one): (&TypeSums, &[TypeStatistics]),
 ) -> MetricsDocument {
     let mut sum = StatisticsDelta::new(subscription, since);
     for row in rows {
         sum.add(row);
     }
     let mut delays = Delays::default();
-    for row in types {
-        delays.add(&row.delays);
+    for sum in &types.types {
+        delays.add(&sum.delays);
     }
     let ended = sum.delivered + sum.failed;
     let of_all = rows.iter().map(|row| (row.hour, Counts::of(row), None));
     let delayed = types
+        .delays
         .iter()
-        .map(|row| (row.hour, Counts::default(), Some(&row.delays)));
+        .map(|(began, delays)| (*began, Counts::default(), Some(delays)));
     let blaming = sum
         .statuses
         .iter()
@@ -256,7 +267,7 @@ fn document(
         unanswered: sum.attempts.saturating_sub(sum.statuses.values().sum()),
         answers: sum.statuses,
         hours: steps((since, step), of_all.chain(delayed)),
-        by_event_type: by_event_type((since, step), types, event_type),
+        by_event_type: by_event_type((since, step), &types.types, of_one),
     }
 }
 
@@ -286,27 +297,23 @@ fn steps<'a>(
         .collect()
 }
 
-/// The steps of `asked` are told one by one.
+/// The steps of the one type that `hours` are of are told one by one.
 fn by_event_type(
     time: (DateTime<Utc>, u32),
-    rows: &[TypeStatistics],
-    asked: Option<&str>,
+    sums: &[TypeStatistics],
+    hours: &[TypeStatistics],
 ) -> Vec<TypeDocument> {
-    let mut sums: BTreeMap<&str, TypeStatistics> = BTreeMap::new();
-    for row in rows {
-        sums.entry(row.event_type.as_str())
-            .and_modify(|sum| sum.add(row))
-            .or_insert_with(|| row.clone());
-    }
-    let sums = sums.into_values();
+    let asked = hours.first().map(|row| row.event_type.as_str());
+    let sums = sums.iter();
     sums.map(|sum| {
-        let of_type = rows.iter().filter(|row| row.event_type == sum.event_type);
-        let counted = of_type.map(|row| (row.hour, Counts::of_type(row), Some(&row.delays)));
+        let counted = hours
+            .iter()
+            .map(|row| (row.hour, Counts::of_type(row), Some(&row.delays)));
         TypeDocument {
             hours: (asked == Some(&*sum.event_type)).then(|| steps(time, counted)),
-            counts: Counts::of_type(&sum),
+            counts: Counts::of_type(sum),
             delivery_delay_millis: LatencyDocument::of(&sum.delays),
-            event_type: sum.event_type,
+            event_type: sum.event_type.clone(),
         }
     })
     .collect()

@@ -45,9 +45,10 @@ async fn deliveries_are_counted_by_event_type_with_how_long_after_their_event_th
     let counted = rig
         .it
         .store
-        .type_statistics(subscription, now - TimeDelta::hours(1))
+        .type_sums(subscription, now - TimeDelta::hours(1), 1)
         .await
-        .expect("the numbers can be read");
+        .expect("the numbers can be read")
+        .types;
     let delay_of = |name: &str| {
         let of_type = counted.iter().find(|of| of.event_type == name);
         let of_type = of_type.unwrap_or_else(|| panic!("{name} is counted: {counted:?}"));

@@ -90,6 +90,6 @@ pub use statistics::{AttemptEnd, StatisticsDelta};
 pub use subscription_change::{Changed, CommandOutcome};
 pub use subscription_view::SubscriptionView;
 pub use subscriptions::NewSubscription;
-pub use type_statistics::TypeStatistics;
+pub use type_statistics::{TypeStatistics, TypeSums};
 pub use verification::{AfterFailure, Budgets, Charged, DueVerification};
 pub use view::{DeliveryAttemptView, NotificationView};

@@ -17,7 +17,7 @@ use crate::{Error, Store, column};
 pub struct TypeStatistics {
     /// To which.
     pub subscription: Uuid,
-    /// The hour in which the attempts started.
+    /// The hour in which the attempts started; of several, the first one.
     pub hour: DateTime<Utc>,
     /// Of which type the events are.
     pub event_type: String,
@@ -74,6 +74,15 @@ impl TypeStatistics {
     }
 }
 
+/// What is counted for events to a subscription in some time, by their type or by when it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TypeSums {
+    /// What is counted for each event type in all of the time, in the order of their names.
+    pub types: Vec<TypeStatistics>,
+    /// How long after their event notifications of any type were delivered, by when each step of the time began.
+    pub delays: Vec<(DateTime<Utc>, Delays)>,
+}
+
 /// Adds up what belongs to the same row, in key order, as [`super::statistics`] does and for its reasons.
 fn summed(counted: &[TypeStatistics]) -> Vec<TypeStatistics> {
     let mut rows: BTreeMap<(Uuid, DateTime<Utc>, &str), TypeStatistics> = BTreeMap::new();
@@ -122,40 +131,99 @@ impl Store {
         Ok(())
     }
 
-    /// What is counted for each event type to a subscription in the hours from `since` on, the earliest hour first.
-    pub async fn type_statistics(
+    /// What is counted for each event type to a subscription in the hours from `since` on, added up, and how late notifications of all of them
+    /// were in each `step` of hours. There are as many rows for it as hours and types together: the database adds them up, so that no more are
+    /// read than are told.
+    pub async fn type_sums(
         &self,
         subscription: Uuid,
+        since: DateTime<Utc>,
+        step: u32,
+    ) -> Result<TypeSums, Error> {
+        // A row that has a step is of all types, one that has a type is of all the time.
+        let rows = sqlx::query!(
+            r#"
+            SELECT c.began AS "began?", c.event_type AS "event_type?", jsonb_object_agg(c.name, c.count) AS "counts!"
+            FROM (SELECT b.began, s.event_type, e.name, sum(e.count) AS count
+                  FROM delivery_type_statistics s
+                  CROSS JOIN LATERAL (
+                      SELECT date_bin($3::bigint * interval '1 hour', s.hour, $2::timestamptz) AS began) AS b
+                  CROSS JOIN LATERAL (
+                      SELECT d.key AS name, d.value::bigint AS count FROM jsonb_each_text(s.delays) AS d
+                      UNION ALL VALUES ('attempts', s.attempts), ('delivered', s.delivered), ('failed', s.failed),
+                                       ('retried', s.retried)) AS e
+                  WHERE s.subscription_id = $1 AND s.hour >= $2::timestamptz
+                  GROUP BY GROUPING SETS ((b.began, e.name), (s.event_type, e.name))) AS c
+            GROUP BY c.began, c.event_type
+            ORDER BY c.began, c.event_type
+            "#,
+            subscription,
+            since,
+            i64::from(step),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let mut sums = TypeSums::default();
+        for row in rows {
+            let count = |name: &str| row.counts[name].as_u64().unwrap_or_default();
+            let delays = delays_of(&row.counts);
+            match (row.began, row.event_type) {
+                (Some(began), _) => sums.delays.push((began, delays)),
+                (None, Some(event_type)) => sums.types.push(TypeStatistics {
+                    subscription,
+                    hour: since,
+                    event_type,
+                    attempts: count("attempts"),
+                    delivered: count("delivered"),
+                    failed: count("failed"),
+                    retried: count("retried"),
+                    delays,
+                }),
+                // Every row is of the one or the other.
+                (None, None) => {}
+            }
+        }
+        Ok(sums)
+    }
+
+    /// What is counted for one event type to a subscription in the hours from `since` on, the earliest hour first.
+    pub async fn type_statistics(
+        &self,
+        (subscription, event_type): (Uuid, &str),
         since: DateTime<Utc>,
     ) -> Result<Vec<TypeStatistics>, Error> {
         let rows = sqlx::query!(
             r#"
             SELECT hour, event_type, attempts, delivered, failed, retried, delays
-            FROM delivery_type_statistics WHERE subscription_id = $1 AND hour >= $2 ORDER BY hour, event_type
+            FROM delivery_type_statistics WHERE subscription_id = $1 AND hour >= $2 AND event_type = $3 ORDER BY hour
             "#,
             subscription,
             since,
+            event_type,
         )
         .fetch_all(&self.pool)
         .await?;
         Ok(rows
             .into_iter()
-            .map(|row| {
-                let delays = by_code(&row.delays);
-                let counts = (0_u16..).take(BUCKETS).map(|bucket| delays.get(&bucket).copied());
-                TypeStatistics {
-                    subscription,
-                    hour: row.hour,
-                    event_type: row.event_type,
-                    attempts: row.attempts.unsigned_abs(),
-                    delivered: row.delivered.unsigned_abs(),
-                    failed: row.failed.unsigned_abs(),
-                    retried: row.retried.unsigned_abs(),
-                    delays: Delays::from_counts(counts.map(Option::unwrap_or_default)),
-                }
+            .map(|row| TypeStatistics {
+                subscription,
+                hour: row.hour,
+                event_type: row.event_type,
+                attempts: row.attempts.unsigned_abs(),
+                delivered: row.delivered.unsigned_abs(),
+                failed: row.failed.unsigned_abs(),
+                retried: row.retried.unsigned_abs(),
+                delays: delays_of(&row.delays),
             })
             .collect())
     }
+}
+
+/// Names that are no bucket are passed over.
+fn delays_of(counts: &serde_json::Value) -> Delays {
+    let delays = by_code(counts);
+    let counts = (0_u16..).take(BUCKETS).map(|bucket| delays.get(&bucket).copied());
+    Delays::from_counts(counts.map(Option::unwrap_or_default))
 }
 
 /// Most are empty: nothing is delivered both within milliseconds and after days.

@@ -150,9 +150,10 @@ async fn a_past_is_there_once_however_often_it_is_written(pool: PgPool) {
         (1, 1, 2)
     );
     let types = store
-        .type_statistics(subscription, now - TimeDelta::days(7))
+        .type_sums(subscription, now - TimeDelta::days(7), 1)
         .await
-        .unwrap();
+        .unwrap()
+        .types;
     let delivered: u64 = types.iter().map(|of| of.delivered).sum();
     let delays: u64 = types.iter().map(|of| of.delays.total()).sum();
     assert_eq!((delivered, delays), (1, 1));

@@ -144,6 +144,26 @@ async fn delays_are_shown_by_event_type_and_by_step(portal: Portal) {
         .collect();
     assert_eq!(delivered, [2, 1]);
     within(&types[1]["hours"][1], "p95", 2.0);
+    // Every step that holds a delivery has its delays, and each type the same sum, whatever the step.
+    for (step, with_delays) in [(1, 3), (2, 2), (4, 2), (6, 1), (672, 1)] {
+        let seen = portal.see(&format!("{path}&step={step}")).await;
+        let hours = seen["hours"].as_array().unwrap();
+        let known = hours
+            .iter()
+            .filter(|hour| !hour["deliveryDelayMillis"]["p50"].is_null());
+        assert_eq!(
+            (hours.len(), known.count()),
+            (with_delays, with_delays),
+            "{step}: {seen}"
+        );
+        assert_eq!(
+            seen["byEventType"],
+            portal.see(&path).await["byEventType"],
+            "{step}"
+        );
+    }
+    let of_none = portal.see(&format!("{path}&eventType=domain.deleted")).await;
+    assert_eq!(of_none["byEventType"], portal.see(&path).await["byEventType"]);
     for query in ["&step=0", "&step=673", "&eventType=%20"] {
         portal
             .refused("GET", &format!("{path}{query}"), None, (400, "invalid-query"))

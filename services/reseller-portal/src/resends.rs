@@ -111,6 +111,21 @@ impl ResendsDocument {
             seconds: count.div_ceil(u64::from(per_second.max(1))),
         }
     }
+
+    /// Adds those of another subscription, which are sent at the same time.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        for (status, count) in other.by_status {
+            *self.by_status.entry(status).or_default() += count;
+        }
+        for (name, count) in other.by_event_type {
+            *self.by_event_type.entry(name).or_default() += count;
+        }
+        self.skipped.cancelled += other.skipped.cancelled;
+        self.skipped.unfinished += other.skipped.unfinished;
+        self.skipped.unknown += other.skipped.unknown;
+        self.seconds = self.seconds.max(other.seconds);
+    }
 }
 
 /// What is asked for.

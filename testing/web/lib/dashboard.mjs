@@ -34,6 +34,6 @@ export async function pages() {
   return [
     "/app", "/app/subscriptions/new", "/app/deliveries", "/app/deliveries?status=FAILED,GIVEN_UP", "/app/deliveries?q=nothing",
     ...parts.map((part) => at(part)), at("deliveries", failing), at("metrics", failing), at("scheduled", failing), `/app/n/${items[0].id}`,
-    "/app/live", "/app/event-types", "/app/event-types/domain.created", "/app/tools/signature", "/app/activity", "/app/activity/mails", "/app/preferences", "/app/nothing-here",
+    "/app/live", "/app/resend?status=FAILED", "/app/event-types", "/app/event-types/domain.created", "/app/tools/signature", "/app/activity", "/app/activity/mails", "/app/preferences", "/app/nothing-here",
   ];
 }

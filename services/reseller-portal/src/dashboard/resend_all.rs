@@ -1,4 +1,5 @@
-//! R5, all at once: sending everything again that matches, counted first.
+//! R5, all at once: sending everything again that matches, counted first, of one subscription or of all of them. Of all, each is asked for
+//! by itself, as the API does it, and one that refuses leaves the others as they are.
 
 use std::sync::Arc;
 
@@ -7,8 +8,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::TimeDelta;
+use domain::subscription::SubscriptionState;
 use http_api::{Draft, FieldProblem, Id, Problem, Wrong};
 use pages::{Fields, Page, done};
+use store::webhook::RESENT_MAX;
 use uuid::Uuid;
 
 use super::frame::Frame;
@@ -27,6 +30,8 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         super::page("/app/s/{id}/resend", ask),
         super::act("/app/s/{id}/resend", resend),
+        super::page("/app/resend", ask_of_all),
+        super::act("/app/resend", resend_of_all),
     ]
 }
 
@@ -39,21 +44,38 @@ struct Typed {
     hours: String,
     per_second: String,
     errors: Vec<FieldProblem>,
-    preview: Option<ResendsDocument>,
+    preview: Option<Ran>,
+}
+
+/// What was counted or sent again.
+struct Ran {
+    sum: ResendsDocument,
+    /// How many of which endpoint.
+    each: Vec<(String, u64)>,
+    /// Why one subscription refused after others had taken theirs.
+    refused: Option<String>,
 }
 
 #[derive(Template)]
 #[template(path = "resend_all.html")]
 struct ResendAll {
     frame: Frame,
-    subscription: SubscriptionDocument,
+    /// The one that it is about; none for all of them.
+    subscription: Option<SubscriptionDocument>,
     per_second_max: u32,
     typed: Typed,
 }
 
 impl ResendAll {
     fn heading(&self) -> String {
-        words::host(&self.subscription.url)
+        let one = self.subscription.as_ref();
+        one.map_or_else(|| "All subscriptions".to_owned(), |one| words::host(&one.url))
+    }
+
+    /// Where its form goes, and where its list is.
+    fn addresses(&self) -> (String, String) {
+        let of = self.subscription.as_ref().map(|one| one.id);
+        (place(of, "resend"), place(of, "deliveries"))
     }
 
     fn has(&self, status: &str) -> bool {
@@ -64,21 +86,29 @@ impl ResendAll {
         confirm::wrong(&self.typed.errors, field)
     }
 
-    fn is_typed(&self, preview: &ResendsDocument) -> bool {
-        preview.count > TYPED_FROM
+    fn is_typed(&self, preview: &Ran) -> bool {
+        preview.sum.count > TYPED_FROM
     }
+}
+
+fn place(of: Option<Uuid>, part: &str) -> String {
+    of.map_or_else(|| format!("/app/{part}"), |id| format!("/app/s/{id}/{part}"))
 }
 
 async fn form(
     app: &Arc<App>,
     reseller: &Reseller,
     frame: Frame,
-    id: Uuid,
+    of: Option<Uuid>,
     typed: Typed,
 ) -> Result<Response, Problem> {
     let status = confirm::status(&typed.errors);
+    let subscription = match of {
+        Some(id) => Some(super::subscription(app, reseller, id).await?),
+        None => None,
+    };
     let page = ResendAll {
-        subscription: super::subscription(app, reseller, id).await?,
+        subscription,
         per_second_max: app.config.reseller.replay.per_second,
         frame,
         typed,
@@ -93,23 +123,36 @@ async fn ask(
     frame: Frame,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    let ended = ["SENT", "FAILED", "GIVEN_UP"];
-    let statuses = frame.asked("status");
-    let typed = Typed {
-        statuses: statuses
-            .split(',')
-            .filter(|status| ended.contains(status))
-            .map(str::to_owned)
-            .collect(),
-        event_types: frame.asked("eventType"),
-        code: frame.asked("code"),
-        hours: frame.asked("hours"),
-        ..Typed::default()
-    };
-    form(&app, &reseller, frame, id, typed).await
+    let typed = Typed::asked(&frame);
+    form(&app, &reseller, frame, Some(id), typed).await
+}
+
+async fn ask_of_all(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+) -> Result<Response, Problem> {
+    let typed = Typed::asked(&frame);
+    form(&app, &reseller, frame, None, typed).await
 }
 
 impl Typed {
+    fn asked(frame: &Frame) -> Self {
+        let ended = ["SENT", "FAILED", "GIVEN_UP"];
+        let statuses = frame.asked("status");
+        Self {
+            statuses: statuses
+                .split(',')
+                .filter(|status| ended.contains(status))
+                .map(str::to_owned)
+                .collect(),
+            event_types: frame.asked("eventType"),
+            code: frame.asked("code"),
+            hours: frame.asked("hours"),
+            ..Self::default()
+        }
+    }
+
     fn of(fields: &Fields) -> Self {
         let text = |name| fields.get(name).unwrap_or_default().trim().to_owned();
         Self {
@@ -159,22 +202,58 @@ impl Typed {
     }
 }
 
+/// The subscriptions that it is of. Of all, those that nothing is sent to are left out.
+async fn targets(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    of: Option<Uuid>,
+) -> Result<Vec<SubscriptionDocument>, Problem> {
+    let Some(id) = of else {
+        let mut all = super::subscriptions_of(app, reseller).await?;
+        let is_sent_to = |state| matches!(state, SubscriptionState::Active | SubscriptionState::Degraded);
+        all.retain(|subscription| is_sent_to(subscription.state));
+        return Ok(all);
+    };
+    Ok(vec![super::subscription(app, reseller, id).await?])
+}
+
 async fn run(
     app: &Arc<App>,
     resender: &Resender,
-    id: Uuid,
-    typed: &Typed,
-    dry_run: bool,
-) -> Result<Result<ResendsDocument, Vec<FieldProblem>>, Problem> {
-    let payload = match typed.payload(app, dry_run) {
-        Ok(payload) => payload,
-        Err(errors) => return Ok(Err(errors)),
-    };
-    let draft = Draft(payload, Wrong::default());
-    match resends::resend(State(Arc::clone(app)), resender.clone(), Id(id), draft).await {
-        Ok((_, Json(document))) => Ok(Ok(document)),
-        Err(problem) => confirm::mendable(problem).map(Err),
+    targets: &[SubscriptionDocument],
+    (typed, dry_run): (&Typed, bool),
+) -> Result<Result<Ran, Vec<FieldProblem>>, Problem> {
+    let mut ran: Option<Ran> = None;
+    for target in targets {
+        let payload = match typed.payload(app, dry_run) {
+            Ok(payload) => payload,
+            Err(errors) => return Ok(Err(errors)),
+        };
+        let draft = Draft(payload, Wrong::default());
+        let resend = resends::resend(State(Arc::clone(app)), resender.clone(), Id(target.id), draft);
+        let endpoint = words::place(&target.url);
+        match resend.await {
+            Ok((_, Json(document))) => {
+                let one = (endpoint, document.count);
+                if let Some(ran) = &mut ran {
+                    ran.each.push(one);
+                    ran.sum.add(document);
+                } else {
+                    ran = Some(Ran {
+                        sum: document,
+                        each: vec![one],
+                        refused: None,
+                    });
+                }
+            }
+            Err(problem) => match &mut ran {
+                Some(ran) if !dry_run => ran.refused = Some(format!("{endpoint}: {}", problem.detail())),
+                _ => return confirm::mendable(problem).map(Err),
+            },
+        }
     }
+    let detail = "is of no subscription: nothing is sent to any of yours now";
+    Ok(ran.ok_or_else(|| vec![FieldProblem::new("counted", detail)]))
 }
 
 async fn resend(
@@ -184,40 +263,72 @@ async fn resend(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let typed = Typed::of(&fields);
-    let preview = match run(&app, &resender, id, &typed, true).await? {
-        Ok(preview) => preview,
-        Err(errors) => return form(&app, &resender, frame, id, Typed { errors, ..typed }).await,
-    };
-    let is_count = fields.get("count").is_some();
+    carry_out(&app, &resender, frame, (Some(id), &fields)).await
+}
+
+async fn resend_of_all(
+    State(app): State<Arc<App>>,
+    resender: Resender,
+    frame: Frame,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    carry_out(&app, &resender, frame, (None, &fields)).await
+}
+
+/// What keeps so many from being sent again. Of a count that is not to be sent it is only that there are too many.
+fn objection(frame: &Frame, fields: &Fields, count: u64) -> Option<FieldProblem> {
     let number = fields.get("number").map(str::trim).unwrap_or_default();
-    let is_confirmed =
-        preview.count <= TYPED_FROM || number.replace([',', ' '], "") == preview.count.to_string();
-    // What was agreed to is the number that was shown.
-    let is_as_shown = fields.get("counted") == Some(preview.count.to_string().as_str());
-    if is_count || preview.count == 0 || !is_confirmed || !is_as_shown {
-        let mut errors = Vec::new();
-        if !is_count && preview.count > 0 && !is_as_shown {
-            let now = frame.number(preview.count);
-            let detail = format!("is not the one that was shown: {now} match now, look and send again");
-            errors.push(FieldProblem::new("counted", detail));
-        } else if !is_count && !is_confirmed {
-            errors.push(FieldProblem::new("number", format!("must be {}", preview.count)));
-        }
-        let preview = Some(preview);
+    if count > u64::from(RESENT_MAX) {
+        let most = frame.number(u64::from(RESENT_MAX));
+        let detail = format!("is more than {most} of all subscriptions together, which is the most at once");
+        Some(FieldProblem::new("counted", detail))
+    } else if fields.get("count").is_some() || count == 0 {
+        None
+    } else if fields.get("counted") != Some(count.to_string().as_str()) {
+        // What was agreed to is the number that was shown.
+        let now = frame.number(count);
+        let detail = format!("is not the one that was shown: {now} match now, look and send again");
+        Some(FieldProblem::new("counted", detail))
+    } else if count > TYPED_FROM && number.replace([',', ' '], "") != count.to_string() {
+        Some(FieldProblem::new("number", format!("must be {count}")))
+    } else {
+        None
+    }
+}
+
+async fn carry_out(
+    app: &Arc<App>,
+    resender: &Resender,
+    frame: Frame,
+    (of, fields): (Option<Uuid>, &Fields),
+) -> Result<Response, Problem> {
+    let typed = Typed::of(fields);
+    let targets = targets(app, resender, of).await?;
+    let preview = match run(app, resender, &targets, (&typed, true)).await? {
+        Ok(preview) => preview,
+        Err(errors) => return form(app, resender, frame, of, Typed { errors, ..typed }).await,
+    };
+    let objection = objection(&frame, fields, preview.sum.count);
+    if fields.get("count").is_some() || preview.sum.count == 0 || objection.is_some() {
         let typed = Typed {
-            errors,
-            preview,
+            errors: objection.into_iter().collect(),
+            preview: Some(preview),
             ..typed
         };
-        return form(&app, &resender, frame, id, typed).await;
+        return form(app, resender, frame, of, typed).await;
     }
-    match run(&app, &resender, id, &typed, false).await? {
+    match run(app, resender, &targets, (&typed, false)).await? {
         Ok(sent) => {
-            let (count, rate) = (frame.number(sent.count), frame.number(sent.per_second));
-            let said = format!("{count} are sent again, at most {rate} a second, the oldest event first.");
-            Ok(done(&format!("/app/s/{id}/deliveries"), &said))
+            let (count, rate) = (frame.number(sent.sum.count), frame.number(sent.sum.per_second));
+            let each = if of.is_none() { " to each endpoint" } else { "" };
+            let said = match sent.refused {
+                None => {
+                    format!("{count} are sent again, at most {rate} a second{each}, the oldest event first.")
+                }
+                Some(refused) => format!("{count} are sent again, and others are not. {refused}."),
+            };
+            Ok(done(&place(of, "deliveries"), &said))
         }
-        Err(errors) => form(&app, &resender, frame, id, Typed { errors, ..typed }).await,
+        Err(errors) => form(app, resender, frame, of, Typed { errors, ..typed }).await,
     }
 }

@@ -24,9 +24,11 @@ fn needed(path: &str) -> Option<&'static str> {
         "/app/tools/signature" | "/app/preferences" => None,
         "/app/s/{id}/quota" | "/app/s/{id}/quota-requests/{request}/withdraw" => Some("quota"),
         "/app/s/{id}/secrets/{secret}/reveal" => Some("secrets.reveal"),
-        "/app/deliveries/resend" | "/app/s/{id}/resend" | "/app/n/{id}/resend" | "/app/n/{id}/cancel" => {
-            Some("resend")
-        }
+        "/app/deliveries/resend"
+        | "/app/resend"
+        | "/app/s/{id}/resend"
+        | "/app/n/{id}/resend"
+        | "/app/n/{id}/cancel" => Some("resend"),
         _ if path.starts_with("/app/s/{id}/secrets/") => Some("secrets.rotate"),
         _ if path.starts_with("/app/s/{id}/replays/") => Some("resend"),
         _ => Some("manage"),

@@ -380,6 +380,44 @@ async fn all_that_match_are_counted_and_then_sent_again(portal: Portal) {
 }
 
 #[testkit::test]
+async fn all_that_match_of_all_subscriptions_are_counted_and_then_sent_again(portal: Portal) {
+    let (_, notification) = furnished(&portal).await;
+    let browser = entered(&portal, &["resend"]).await;
+    let list = browser.see("/app/deliveries?status=SENT").await;
+    assert!(list.contains("/app/resend?status=SENT"), "{list}");
+    let form = browser.see("/app/resend?status=SENT").await;
+    assert!(
+        form.contains("All subscriptions") && form.contains(r#"value="SENT" checked"#),
+        "{form}"
+    );
+    let before = everything(&portal.pool).await;
+    let counted = browser
+        .post("/app/resend", &[("status", "SENT"), ("count", "on")])
+        .await;
+    assert!(
+        counted.status == 200 && counted.html.contains("Send 1 again"),
+        "{}",
+        counted.html
+    );
+    browser
+        .refused("/app/resend", &[("status", "SENT"), ("counted", "2")], 422)
+        .await;
+    assert_eq!(everything(&portal.pool).await, before, "counting changes nothing");
+    let (to, page) = browser
+        .act("/app/resend", &[("status", "SENT"), ("counted", "1")])
+        .await;
+    assert_eq!(to, "/app/deliveries");
+    assert!(page.contains("1 are sent again"), "{page}");
+    let found = portal.see(&format!("/notifications/{notification}")).await;
+    assert_ne!(found["status"], "SENT", "{found}");
+    let stranger = crate::app::entered_by(&portal, &portal.key_of("stranger").await, &["resend"]).await;
+    let none = stranger
+        .refused("/app/resend", &[("status", "SENT"), ("count", "on")], 422)
+        .await;
+    assert!(none.contains("nothing is sent to any of yours now"), "{none}");
+}
+
+#[testkit::test]
 async fn a_list_is_taken_home_as_it_is_filtered(portal: Portal) {
     let (subscription, notification) = furnished(&portal).await;
     let browser = entered(&portal, &[]).await;

@@ -274,6 +274,11 @@ async fn rotate(database: &Database, args: RotateArgs) -> anyhow::Result<()> {
         args.id,
         time(until)
     ));
+    if made.expires_at.is_none() {
+        output::note(
+            "the new key does not end by itself, whatever the old one did; --expires-in would have said when",
+        );
+    }
     Ok(())
 }
 

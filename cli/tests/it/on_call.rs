@@ -159,10 +159,8 @@ async fn metrics_of_an_event_type_without_numbers_say_so() {
     let metrics = get(move || async move { Json(counted) });
     let url = pretended(Router::new().route("/subscriptions/{id}/metrics", metrics)).await;
     let of = |name: &str| {
-        run(
-            &format!("subscriptions metrics {SUBSCRIPTION} --event-type {name}"),
-            &url,
-        )
+        let command = format!("subscriptions metrics {SUBSCRIPTION} --event-type {name}");
+        postrider(&format!("{command} --reseller-key x --portal-url {url}")).run()
     };
     let told = "no attempt of the last 24 h was for an event of the type domain.creatde";
     let nothing = of("domain.creatde");

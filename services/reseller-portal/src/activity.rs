@@ -95,17 +95,31 @@ fn is_own(actor: &str, reseller: &str, names: &[String]) -> bool {
     names.iter().any(|name| name == actor) || actor.ends_with(&ending_of_visitors(reseller))
 }
 
-/// A name of the operators is refused as one of nobody is: what one of them has done is not to be found out by it.
+/// A name of the operators is refused as an unknown one is: what one of them has done is not to be found out by it.
 fn acts_of(by: &str, reseller: &str, names: &[String]) -> Result<ActsOf, Problem> {
     match by {
         "YOU" => Ok(ActsOf::Reseller),
         "OPERATOR" => Ok(ActsOf::Operators),
         name if is_own(name, reseller, names) && !name.contains('\0') => Ok(ActsOf::Name(name.to_owned())),
-        _ => {
-            let detail = "must be YOU, OPERATOR, or the name of a key of yours or of a person who visited your dashboard";
-            Err(Problem::query("by", detail))
-        }
+        plain => named(plain, names)
+            .map(|name| ActsOf::Name(name.to_owned()))
+            .ok_or_else(|| {
+                let detail = "must be YOU, OPERATOR, or the name of a key of yours or of a person who visited your dashboard; of several \
+                              with that name the whole one, as the entries have it";
+                Problem::query("by", detail)
+            }),
     }
+}
+
+/// The one of `names` that begins with this name, before what tells it from others: `Anna Ozola <anna@demo>`, `ci (01a2…)`.
+fn named<'a>(plain: &str, names: &'a [String]) -> Option<&'a str> {
+    let begins = |name: &&String| {
+        let rest = name.strip_prefix(plain);
+        rest.is_some_and(|rest| rest.starts_with(" <") || rest.starts_with(" ("))
+    };
+    let mut found = names.iter().filter(begins);
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
 }
 
 /// A state that a subscription came to have.

@@ -140,6 +140,9 @@ fn readable(row: &Value) -> Value {
         .iter()
         .map(|waiting| format!("{} {}", cell(waiting, "/count"), cell(waiting, "/reason")));
     let mut readable = row.clone();
+    if !row["pausedBy"].is_null() {
+        readable["state"] = format!("{}, paused", cell(row, "/state")).into();
+    }
     readable["waits"] = waits.collect::<Vec<_>>().join(", ").into();
     readable["used"] = format!(
         "{} of {}",
@@ -202,11 +205,12 @@ mod tests {
     #[test]
     fn what_waits_and_the_quota_are_told_in_words() {
         let row = json!({
-            "id": "01a1fd84-191a-7334-a6ae-613178d80d71", "waiting": [{"reason": "QUOTA", "count": 12}, {"reason": "RETRY", "count": 1}],
+            "id": "01a1fd84-191a-7334-a6ae-613178d80d71", "state": "ACTIVE", "pausedBy": "RESELLER", "waiting": [{"reason": "QUOTA", "count": 12}, {"reason": "RETRY", "count": 1}],
             "quota": {"usedToday": 70, "dailyQuota": 100},
         });
         let readable = readable(&row);
         assert_eq!(readable["waits"], "12 QUOTA, 1 RETRY");
         assert_eq!(readable["used"], "70 of 100");
+        assert_eq!(readable["state"], "ACTIVE, paused");
     }
 }

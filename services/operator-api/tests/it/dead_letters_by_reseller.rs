@@ -101,9 +101,9 @@ async fn what_is_counted_of_each_of_many_resellers_is_bounded_and_says_so(rig: &
     assert_eq!(found["total"], 5_001);
     // Fewer than ten in each state, although more than that together.
     sqlx::query(
-        "WITH some AS (SELECT id FROM dead_letters WHERE reseller_id = 'acme' LIMIT 6)
+        "WITH few AS (SELECT id FROM dead_letters WHERE reseller_id = 'acme' LIMIT 6)
          UPDATE dead_letters SET state = 'DISCARDED', resolved_at = now(), resolved_by = 'Anna', note = 'no'
-         WHERE id IN (SELECT id FROM some)",
+         WHERE id IN (SELECT id FROM few)",
     )
     .execute(&rig.it.pool)
     .await

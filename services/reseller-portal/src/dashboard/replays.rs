@@ -41,8 +41,8 @@ struct Replays {
     frame: Frame,
     subscription: SubscriptionDocument,
     replays: List<ReplayDocument>,
-    /// The newest one, beside a part of the list that may be without it: it alone may be running.
-    newest: Option<ReplayDocument>,
+    /// The one that is running, if any: the part of the list may be without it.
+    running: Option<ReplayDocument>,
 }
 
 impl Replays {
@@ -51,8 +51,7 @@ impl Replays {
     }
 
     fn running(&self) -> Option<&ReplayDocument> {
-        let listed = self.replays.items.iter();
-        listed.chain(&self.newest).find(|replay| is_running(replay))
+        self.running.as_ref()
     }
 
     fn statuses(&self) -> [ReplayStatus; 3] {
@@ -123,13 +122,14 @@ async fn list(
     Ok(list.await?.0)
 }
 
-/// The newest one: a new one is made only when the one before it has ended, so that no other may be running.
-async fn newest(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<Option<ReplayDocument>, Problem> {
-    let first = ReplayParams {
+/// The one that is running: at most one is.
+async fn running(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<Option<ReplayDocument>, Problem> {
+    let params = ReplayParams {
+        status: Some(ReplayStatus::Running.as_str().to_owned()),
         limit: Some(1),
         ..ReplayParams::default()
     };
-    Ok(list(app, reseller, id, first).await?.items.pop())
+    Ok(list(app, reseller, id, params).await?.items.pop())
 }
 
 async fn page(
@@ -139,14 +139,9 @@ async fn page(
     Id(id): Id,
     Params(params): Params<ReplayParams>,
 ) -> Result<impl IntoResponse, Problem> {
-    let newest = if params.cursor.is_some() || params.status.is_some() {
-        newest(&app, &reseller, id).await?
-    } else {
-        None
-    };
     Ok(Page(Replays {
-        newest,
         subscription: super::subscription(&app, &reseller, id).await?,
+        running: running(&app, &reseller, id).await?,
         replays: list(&app, &reseller, id, params).await?,
         frame,
     }))
@@ -163,9 +158,7 @@ async fn form(
     let replay = &app.config.reseller.replay;
     let page = NewReplay {
         subscription: super::subscription(app, reseller, id).await?,
-        is_running: newest(app, reseller, id)
-            .await?
-            .is_some_and(|newest| is_running(&newest)),
+        is_running: running(app, reseller, id).await?.is_some(),
         per_second: replay.per_second,
         max_age_seconds: replay.max_age.as_secs(),
         frame,

@@ -52,6 +52,8 @@ async fn what_was_done_is_told_with_names_of_ones_own_and_without_those_of_the_h
     assert_eq!(by("OPERATOR").await, ["subscription.pause"]);
     assert_eq!(by("YOU").await, own);
     assert_eq!(by(key.as_str().unwrap()).await, own);
+    let (plain, _) = key.as_str().unwrap().split_once(" (").unwrap();
+    assert_eq!(by(plain).await, own);
     // What one of the operators did is not to be found out by the name.
     for unknown in ["ann%20(1)", "stranger", "%00@acme%3E"] {
         let problem = portal
@@ -311,7 +313,7 @@ async fn a_test_event_can_be_of_any_type_and_variant_of_the_catalogue(portal: Po
         let problem = portal
             .refused("POST", &path, Some(&wrong), (422, "validation"))
             .await;
-        assert_eq!(crate::portal::fields(&problem), [field]);
+        assert_eq!(fields(&problem), [field]);
     }
 }
 

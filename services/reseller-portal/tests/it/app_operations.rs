@@ -346,7 +346,8 @@ async fn a_replay_is_counted_started_and_cancelled(portal: Portal) {
         assert_eq!(says_so, !is_listed, "{status}: {filtered}");
     }
     assert_eq!(browser.get(&format!("{path}?status=OLD")).await.status, 400);
-    browser.act(&new, &[("since", &since)]).await;
+    let (_, page) = browser.act(&new, &[("since", &since)]).await;
+    assert!(page.contains("A replay is running"), "{page}");
     let ended = browser.see(&format!("{path}?status=CANCELLED")).await;
     assert!(
         ended.contains(&row) && ended.contains("A replay is running"),

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { close, signedIn, tab } from "./lib/browser.mjs";
 import { entered } from "./lib/dashboard.mjs";
-import { became, endpoint, event, failed, portal, subscribe, unsubscribe } from "./lib/deliveries.mjs";
+import { failed, unsubscribe } from "./lib/deliveries.mjs";
 import { press, reach, write } from "./lib/keyboard.mjs";
 import { keys, operate, until, urls } from "./lib/world.mjs";
 
@@ -179,36 +179,4 @@ test("a first subscription is made, verified and tested, after its mistakes were
   await page.locator(".verdict.ok").waitFor();
   await page.end();
   await unsubscribe(id);
-});
-
-test("a reseller finds what was given up, asks for it again, and pauses and resumes a subscription", async () => {
-  const hook = await endpoint();
-  const id = await subscribe(hook.url, "domain.suspended");
-  const name = `by-keys-${Date.now()}`;
-  Object.assign(hook, { status: 500, body: "out of order" });
-  await event("domain.suspended", name);
-  await became(id, name, ["GIVEN_UP"]);
-  const page = await entered();
-  await page.keyboard.press("/");
-  await page.keyboard.type(name);
-  await page.keyboard.press("Enter");
-  await page.waitForURL(new RegExp(`q=${name}`));
-  await page.keyboard.press("j");
-  await page.keyboard.press("Enter");
-  await page.waitForURL(/\/app\/n\//);
-  await page.locator(".verdict.bad").waitFor();
-  hook.status = 200;
-  await page.keyboard.press("r");
-  await press(page, page.getByRole("dialog", { name: "Resend?" }).getByRole("button", { name: "Resend", exact: true }));
-  await page.locator(".verdict.ok").waitFor({ timeout: 60_000 });
-
-  await page.see(`/app/s/${id}/settings`);
-  await press(page, page.getByRole("button", { name: "Pause", exact: true }));
-  await page.getByText("You have paused it").waitFor();
-  assert.ok((await portal("GET", `/subscriptions/${id}`)).pausedAt);
-  await press(page, page.getByRole("button", { name: "Resume", exact: true }));
-  await page.getByRole("button", { name: "Pause", exact: true }).waitFor();
-  await page.end();
-  await unsubscribe(id);
-  hook.close();
 });

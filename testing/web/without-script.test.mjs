@@ -72,6 +72,8 @@ test("a first subscription is made, verified, tested, paused, resumed and delete
   await page.getByRole("button", { name: "Make the subscription" }).click();
   assert.match(await page.locator("#the-secret").textContent(), /^whsec_/);
   await page.getByRole("button", { name: /I have stored it/ }).click();
+  // A page that a form was answered with would be asked for again with the form.
+  await page.waitForURL(/\/app\/s\//);
   await until("the page tells that it is verified", async () => {
     await page.reload();
     return page.getByText("The endpoint is verified").isVisible();

@@ -90,14 +90,18 @@ impl StatisticsDelta {
     }
 }
 
-/// Adds up what belongs to the same row: a statement cannot change a row twice. In key order, so that two batches cannot
+/// Adds up what belongs to the same row, by its `key`: a statement cannot change a row twice. In key order, so that two batches cannot
 /// wait for each other.
-fn summed(deltas: &[StatisticsDelta]) -> Vec<StatisticsDelta> {
-    let mut rows: BTreeMap<(Uuid, DateTime<Utc>), StatisticsDelta> = BTreeMap::new();
-    for delta in deltas {
-        rows.entry((delta.subscription, delta.hour))
-            .and_modify(|row| row.add(delta))
-            .or_insert_with(|| delta.clone());
+pub(super) fn summed<'a, T: Clone, K: Ord>(
+    counted: &'a [T],
+    key: impl Fn(&'a T) -> K,
+    add: impl Fn(&mut T, &T),
+) -> Vec<T> {
+    let mut rows: BTreeMap<K, T> = BTreeMap::new();
+    for one in counted {
+        rows.entry(key(one))
+            .and_modify(|row| add(row, one))
+            .or_insert_with(|| one.clone());
     }
     rows.into_values().collect()
 }
@@ -113,7 +117,7 @@ impl Store {
         if deltas.is_empty() {
             return Ok(());
         }
-        let rows = summed(deltas);
+        let rows = summed(deltas, |row| (row.subscription, row.hour), StatisticsDelta::add);
         let counts = |count: fn(&StatisticsDelta) -> u64| column(&rows, |row| bigint(count(row)));
         let latencies = rows.iter().flat_map(|row| row.latencies.counts());
         let latencies: Vec<i64> = latencies.copied().map(bigint).collect();

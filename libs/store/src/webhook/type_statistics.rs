@@ -9,7 +9,7 @@ use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::latency::{BUCKETS, Delays};
 use uuid::Uuid;
 
-use super::statistics::{AttemptEnd, bigint, by_code, by_name};
+use super::statistics::{AttemptEnd, bigint, by_code, by_name, summed};
 use crate::{Error, Store, column};
 
 /// What is counted for events of a type to a subscription in an hour.
@@ -83,24 +83,17 @@ pub struct TypeSums {
     pub delays: Vec<(DateTime<Utc>, Delays)>,
 }
 
-/// Adds up what belongs to the same row, in key order, as [`super::statistics`] does and for its reasons.
-fn summed(counted: &[TypeStatistics]) -> Vec<TypeStatistics> {
-    let mut rows: BTreeMap<(Uuid, DateTime<Utc>, &str), TypeStatistics> = BTreeMap::new();
-    for one in counted {
-        rows.entry((one.subscription, one.hour, one.event_type.as_str()))
-            .and_modify(|row| row.add(one))
-            .or_insert_with(|| one.clone());
-    }
-    rows.into_values().collect()
-}
-
 impl Store {
     /// Adds to what is counted already. What is counted for the hours as such has to be there before.
     pub async fn add_type_statistics(&self, counted: &[TypeStatistics]) -> Result<(), Error> {
         if counted.is_empty() {
             return Ok(());
         }
-        let rows = summed(counted);
+        let rows = summed(
+            counted,
+            |row| (row.subscription, row.hour, row.event_type.as_str()),
+            TypeStatistics::add,
+        );
         let counts = |count: fn(&TypeStatistics) -> u64| column(&rows, |row| bigint(count(row)));
         sqlx::query!(
             r#"

@@ -5,11 +5,15 @@ WITH due AS (
            n.charged_on IS NULL OR (n.charged_on <> $7 AND n.attempts = 0) AS uncharged
     FROM UNNEST($1::uuid[]) AS i(id)
     JOIN notifications n ON n.id = i.id
-    JOIN subscriptions s ON s.id = n.subscription_id
+    -- `OFFSET 0` keeps it behind the notifications. The planner takes next to no subscription to be left by the last
+    -- condition, and joined all of them with all ids before it looked for notifications: 5,000 look-ups for 100 claims.
+    CROSS JOIN LATERAL (
+        SELECT url, version, failing_since, daily_quota FROM subscriptions
+        WHERE id = n.subscription_id AND state IN ('ACTIVE', 'DEGRADED') AND deleted_at IS NULL AND NOT suspended
+          AND coalesce(requests_per_second, $6) IS NULL
+        OFFSET 0) AS s
     WHERE ((n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
            OR (n.status = 'RETRY' AND n.next_attempt_at <= $2))
-      AND s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AND NOT s.suspended
-      AND coalesce(s.requests_per_second, $6) IS NULL
       AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
     ORDER BY n.id
     FOR UPDATE OF n),

@@ -227,7 +227,9 @@ fn advice(status: StatusCode) -> Option<&'static str> {
         StatusCode::UNAUTHORIZED => Some(
             "the API key is not accepted; check RESELLER_KEY or --reseller-key, and PORTAL_URL: each installation has its own",
         ),
-        StatusCode::FORBIDDEN => Some("the API key is of another role; this needs one of the role reseller"),
+        StatusCode::FORBIDDEN => Some(
+            "the API key is of another role; this needs one of the role reseller, and what only looks takes reseller-viewer as well",
+        ),
         StatusCode::NOT_FOUND => Some(
             "this reseller, whose key is RESELLER_KEY, has none of that identifier: `postrider subscriptions list`, `notifications list`, \
              `secrets list` and `replays list` show those that it has. Operators see those of all with `postrider find ID` and \

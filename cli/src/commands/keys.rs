@@ -59,7 +59,7 @@ pub(crate) struct CreateArgs {
     /// What it allows; may be repeated.
     #[arg(long = "role", required = true, value_parser = role())]
     roles: Vec<Role>,
-    /// The reseller whose key it is; only with --role reseller, and no other role.
+    /// The reseller whose key it is; only with --role reseller or reseller-viewer, and no other role.
     #[arg(long, value_name = "ID", value_parser = reseller)]
     reseller: Option<String>,
     /// When it ends by itself: after an age such as 90d; it does not without this.
@@ -157,12 +157,14 @@ fn check_reseller(args: &CreateArgs) -> Result<(), &'static str> {
     match RoleConflict::of(&args.roles, args.reseller.is_some()) {
         None => Ok(()),
         Some(RoleConflict::WithoutReseller) => {
-            Err("--role reseller needs --reseller ID, the reseller whose key it is")
+            Err("--role reseller and --role reseller-viewer need --reseller ID, the reseller whose key it is")
         }
-        Some(RoleConflict::WithoutRole) => Err("--reseller goes with --role reseller only"),
-        Some(RoleConflict::NotAlone) => {
-            Err("--role reseller cannot be combined with another role: make two keys")
+        Some(RoleConflict::WithoutRole) => {
+            Err("--reseller goes with --role reseller or reseller-viewer only")
         }
+        Some(RoleConflict::NotAlone) => Err(
+            "--role reseller and --role reseller-viewer cannot be combined with another role: make two keys",
+        ),
     }
 }
 

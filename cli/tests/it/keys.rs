@@ -95,6 +95,12 @@ async fn the_key_of_a_reseller_is_stored_and_listed_with_it(pool: PgPool) {
         serde_json::from_str(&postrider("keys list --json").on(&pool).run().stdout).expect("JSON");
     assert_eq!(listed["items"][0]["resellerId"], "acme:eu-1");
     assert_eq!(listed["items"][0]["roles"], serde_json::json!(["reseller"]));
+
+    let looks = postrider("keys create --name chart --role reseller-viewer --reseller acme:eu-1")
+        .on(&pool)
+        .run();
+    assert_eq!(looks.code, Some(0), "{looks:?}");
+    assert!(looks.stderr.contains("reseller-viewer acme:eu-1"), "{looks:?}");
 }
 
 #[test]
@@ -104,10 +110,14 @@ fn a_reseller_and_its_role_come_together_and_alone() {
         "x".repeat(65)
     );
     for (arguments, told) in [
-        ("keys create --name acme --role reseller", "needs --reseller ID"),
+        ("keys create --name acme --role reseller", "need --reseller ID"),
+        (
+            "keys create --name acme --role reseller-viewer",
+            "need --reseller ID",
+        ),
         (
             "keys create --name acme --role ingest --reseller acme",
-            "--reseller goes with --role reseller only",
+            "--reseller goes with --role reseller or reseller-viewer only",
         ),
         (
             "keys create --name acme --role reseller --role ingest --reseller acme",

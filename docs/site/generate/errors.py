@@ -13,7 +13,7 @@ from .markdown import Prose, table
 # What to do about each; a kind that is missing here fails the build.
 MEND = {
     "unauthorized": "Send your key: `Authorization: Bearer pr_…`.",
-    "forbidden": "Use a key of the role reseller; ask the operators for one.",
+    "forbidden": "Use a key of the role reseller; one of the role reseller-viewer only looks. Ask the operators for one.",
     "not-found": "Nothing of yours has this identifier. List what there is.",
     "validation": "Change the fields that `errors` lists.",
     "malformed-body": "`detail` says where the JSON cannot be read.",

@@ -37,6 +37,10 @@ pub enum Role {
     Embedder,
     /// Look after the subscriptions of one reseller, and nothing of the house. Stands alone, and the key names the reseller.
     Reseller,
+    /// Look at what one reseller has, bodies included and signing secrets not, and change nothing. Stands alone like [`Role::Reseller`].
+    #[strum(serialize = "reseller-viewer")]
+    #[serde(rename = "reseller-viewer")]
+    ResellerViewer,
 }
 
 named!(Role, "role");
@@ -59,7 +63,12 @@ impl Role {
     /// Whether the role may read what became of any push or event. Every role of the house may but the embedder; a reseller sees its
     /// own notifications elsewhere.
     pub fn may_read(self) -> bool {
-        !matches!(self, Self::Reseller | Self::Embedder)
+        !self.is_of_reseller() && self != Self::Embedder
+    }
+
+    /// Whether the role is one of a reseller, and none of the house.
+    pub fn is_of_reseller(self) -> bool {
+        matches!(self, Self::Reseller | Self::ResellerViewer)
     }
 
     /// Whether the role may look at the whole installation: dead letters, jobs, the record of what was done.
@@ -79,8 +88,8 @@ pub fn can_be_limited(roles: &[Role]) -> bool {
     roles.iter().all(|role| *role == Role::Ingest)
 }
 
-/// Why a key cannot have these roles: a reseller's key is nothing else, so its role and its reseller come together and alone. The database
-/// insists on the same.
+/// Why a key cannot have these roles: a reseller's key is nothing else, so one of its two roles and its reseller come together and alone. The
+/// database insists on the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoleConflict {
     /// The role of a reseller without a reseller.
@@ -94,12 +103,11 @@ pub enum RoleConflict {
 impl RoleConflict {
     /// What is wrong with a key of these roles, that is a reseller's or not.
     pub fn of(roles: &[Role], of_reseller: bool) -> Option<Self> {
-        let role = roles.contains(&Role::Reseller);
-        let alone = roles.iter().all(|role| *role == Role::Reseller);
-        match of_reseller {
-            false if role => Some(Self::WithoutReseller),
-            true if !role => Some(Self::WithoutRole),
-            _ if role && !alone => Some(Self::NotAlone),
+        let own = roles.iter().find(|role| role.is_of_reseller());
+        match (own, of_reseller) {
+            (Some(_), false) => Some(Self::WithoutReseller),
+            (None, true) => Some(Self::WithoutRole),
+            (Some(own), true) if roles.iter().any(|role| role != own) => Some(Self::NotAlone),
             _ => None,
         }
     }
@@ -191,6 +199,17 @@ mod tests {
             (&both[1..], false, Some(RoleConflict::WithoutReseller)),
             (&both[..1], true, Some(RoleConflict::WithoutRole)),
             (&both[..], true, Some(RoleConflict::NotAlone)),
+            (&[Role::ResellerViewer][..], true, None),
+            (
+                &[Role::ResellerViewer][..],
+                false,
+                Some(RoleConflict::WithoutReseller),
+            ),
+            (
+                &[Role::Reseller, Role::ResellerViewer][..],
+                true,
+                Some(RoleConflict::NotAlone),
+            ),
         ] {
             assert_eq!(RoleConflict::of(roles, of_reseller), conflict, "{roles:?}");
         }
@@ -198,7 +217,9 @@ mod tests {
 
     #[test]
     fn resellers_may_nothing_of_what_the_house_may() {
-        assert!(!Role::Reseller.may_ingest() && !Role::Reseller.may_read());
+        for role in [Role::Reseller, Role::ResellerViewer] {
+            assert!(role.is_of_reseller() && !role.may_ingest() && !role.may_read() && !role.may_view());
+        }
         assert!(Role::OF_THE_HOUSE[..4].iter().all(|role| role.may_read()));
         assert!(!Role::Embedder.may_read() && !Role::Embedder.may_view());
         assert_eq!(Role::ALL[..5], Role::OF_THE_HOUSE);

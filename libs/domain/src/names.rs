@@ -106,7 +106,7 @@ mod tests {
             EmailKind: "RETRIES_EXHAUSTED STATE_CHANGED VERIFICATION_FAILED DELIVERY_REFUSED QUOTA_DECIDED ADDRESS_CONFIRMATION \
                         SECURITY_CHANGED DELIVERIES_RECOVERED",
             UnknownFields: "REFUSE DROP ALLOW",
-            Role: "ingest viewer operator admin embedder reseller",
+            Role: "ingest viewer operator admin embedder reseller reseller-viewer",
             Capability: "bodies manage resend secrets.reveal secrets.rotate quota",
             FailureClass: "dns tls connect timeout protocol egress http-3xx http-4xx http-5xx http-other swrve-4xx swrve-5xx \
                            swrve-other swrve-unreachable prototype-key lease-lost possibly-sent expired cancelled subscription-ended \
@@ -119,7 +119,7 @@ mod tests {
         let error = "root".parse::<Role>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            r#"unknown role "root": use one of ingest, viewer, operator, admin, embedder, reseller"#
+            r#"unknown role "root": use one of ingest, viewer, operator, admin, embedder, reseller, reseller-viewer"#
         );
     }
 }

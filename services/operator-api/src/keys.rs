@@ -49,7 +49,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct KeyParams {
-    /// With this role: ingest, viewer, operator, admin, embedder or reseller.
+    /// With this role: ingest, viewer, operator, admin, embedder, reseller or reseller-viewer.
     pub(crate) role: Option<String>,
     /// Of this reseller.
     #[param(example = "acme")]
@@ -74,10 +74,10 @@ pub(crate) struct KeyDocument {
     /// What its makers call it.
     #[schema(example = "ada")]
     pub(crate) name: String,
-    /// What it allows: ingest, viewer, operator, admin, embedder or reseller.
+    /// What it allows: ingest, viewer, operator, admin, embedder, reseller or reseller-viewer.
     #[schema(example = json!(["operator"]))]
     pub(crate) roles: Vec<&'static str>,
-    /// Whose it is, when its role is reseller.
+    /// Whose it is, when its role is reseller or reseller-viewer.
     #[schema(example = "acme")]
     pub(crate) reseller_id: Option<String>,
     /// When it was made.
@@ -161,11 +161,11 @@ pub(crate) struct NewKeyPayload {
     /// Who it is for; at most 200 bytes.
     #[schema(value_type = String, max_length = 200, example = "ada")]
     pub(crate) name: Option<String>,
-    /// What it allows: ingest, viewer, operator and admin, in any combination; or reseller alone.
+    /// What it allows: ingest, viewer, operator, admin and embedder, in any combination; or reseller or reseller-viewer alone.
     #[serde(default)]
     #[schema(example = json!(["operator"]))]
     pub(crate) roles: Vec<String>,
-    /// Whose it is; with the role reseller, and needed there.
+    /// Whose it is; with the role reseller or reseller-viewer, and needed there.
     #[schema(example = "acme")]
     pub(crate) reseller_id: Option<String>,
     /// When it ends by itself; it does not when this is left out.
@@ -424,11 +424,17 @@ fn ended(expires_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<FieldP
 
 fn conflicting(conflict: RoleConflict) -> FieldProblem {
     let (field, detail) = match conflict {
-        RoleConflict::WithoutReseller => ("resellerId", "is needed with the role reseller: whose key it is"),
-        RoleConflict::WithoutRole => ("resellerId", "goes with the role reseller only"),
+        RoleConflict::WithoutReseller => (
+            "resellerId",
+            "is needed with the role reseller or reseller-viewer: whose key it is",
+        ),
+        RoleConflict::WithoutRole => (
+            "resellerId",
+            "goes with the role reseller or reseller-viewer only",
+        ),
         RoleConflict::NotAlone => (
             "roles",
-            "reseller cannot be combined with another role: make two keys",
+            "reseller and reseller-viewer cannot be combined with another role: make two keys",
         ),
     };
     FieldProblem::new(field, detail)

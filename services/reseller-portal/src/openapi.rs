@@ -13,8 +13,8 @@ use crate::problems::{
 use crate::router::routes;
 
 /// Where keys come from, and what they allow.
-const KEYS: &str = "An API key, made with `postrider keys create --role reseller --reseller ID`; keys of the house \
-            are refused. A revoked key is refused within 5 \
+const KEYS: &str = "An API key, made with `postrider keys create --role reseller --reseller ID`, or with the role \
+            `reseller-viewer`, which changes nothing; keys of the house are refused. A revoked key is refused within 5 \
             seconds.";
 
 /// The document, as served at `/openapi.json`.

@@ -2,8 +2,9 @@
 //! the rest.
 //!
 //! What only looks takes a [`Reseller`], what does more one that has the capability for it: a [`Manager`], [`Resender`], [`Revealer`],
-//! [`Rotator`] or [`QuotaKeeper`]. An API key of a reseller has all of them; a visit to the dashboard has those of the link that it began with. Whether
-//! a key or a visit shows who asks makes no other difference to handlers, so that a page can never do what its visit may not.
+//! [`Rotator`] or [`QuotaKeeper`]. A key of the role `reseller` has all of them, one of the role `reseller-viewer` sees bodies and nothing more; a
+//! visit to the dashboard has those of the link that it began with. Whether a key or a visit shows who asks makes no other difference to handlers,
+//! so that a page can never do what its visit may not.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -52,7 +53,18 @@ pub(crate) struct Reseller {
     /// Held for as long as the request is worked on.
     _turn: Arc<Turn>,
     signature: String,
-    visit: Option<Arc<PortalVisit>>,
+    shown: Shown,
+}
+
+/// What shows who asks.
+#[derive(Clone)]
+enum Shown {
+    /// A key of the role `reseller`.
+    Key,
+    /// A key of the role `reseller-viewer`.
+    ViewerKey,
+    /// A visit to the dashboard.
+    Visit(Arc<PortalVisit>),
 }
 
 impl Reseller {
@@ -65,21 +77,31 @@ impl Reseller {
         }
     }
 
-    /// Whether it may do this: with a key everything, in a visit what that may.
+    /// Whether it may do this: everything with its key, to see bodies and no more with one that only looks, and in a visit what that may.
     pub(crate) fn may(&self, capability: Capability) -> bool {
-        let visit = self.visit.as_ref();
-        visit.is_none_or(|visit| visit.capabilities.contains(&capability))
+        match &self.shown {
+            Shown::Key => true,
+            Shown::ViewerKey => capability == Capability::Bodies,
+            Shown::Visit(visit) => visit.capabilities.contains(&capability),
+        }
     }
 
-    /// Refuses what the visit may not.
+    /// Refuses what the key or the visit may not.
     pub(crate) fn require(&self, capability: Capability, now: DateTime<Utc>) -> Result<(), Problem> {
         if !self.may(capability) {
-            let detail = format!(
-                "this visit does not allow it: its link was made without the capability {capability}"
-            );
+            let detail = match &self.shown {
+                Shown::Visit(_) => format!(
+                    "this visit does not allow it: its link was made without the capability {capability}"
+                ),
+                Shown::Key | Shown::ViewerKey => {
+                    "the API key's role reseller-viewer only looks; this request needs reseller".to_owned()
+                }
+            };
             return Err(Problem::new(ProblemKind::FORBIDDEN, detail));
         }
-        let Some(visit) = &self.visit else { return Ok(()) };
+        let Shown::Visit(visit) = &self.shown else {
+            return Ok(());
+        };
         let is_recent = |at: DateTime<Utc>| at > now - AUTHENTICATED_WITHIN;
         if capability == Capability::SecretsReveal && !visit.authenticated_at.is_some_and(is_recent) {
             let detail =
@@ -103,13 +125,17 @@ impl FromRequestParts<Arc<App>> for Reseller {
             .extensions
             .get::<Visiting>()
             .map(|Visiting(visit)| Arc::clone(visit));
-        let (id, signature) = match &visit {
-            Some(visit) => (visit.reseller_id.clone(), visit.signature()),
+        let (id, signature, shown) = match visit {
+            Some(visit) => (visit.reseller_id.clone(), visit.signature(), Shown::Visit(visit)),
             None => {
                 let caller = app.keys.caller(&parts.headers, deadline).await?;
-                caller.require(|role| role == Role::Reseller)?;
+                caller.require(Role::is_of_reseller)?;
                 http_api::refuse_in_vain(parts)?;
-                (caller.reseller()?.to_owned(), caller.signature())
+                let shown = match caller.may(|role| role == Role::Reseller) {
+                    true => Shown::Key,
+                    false => Shown::ViewerKey,
+                };
+                (caller.reseller()?.to_owned(), caller.signature(), shown)
             }
         };
         app.limits.count(&id, &parts.method)?;
@@ -118,7 +144,7 @@ impl FromRequestParts<Arc<App>> for Reseller {
             id,
             deadline,
             signature,
-            visit,
+            shown,
             _turn: Arc::new(turn),
         };
         parts.extensions.insert(reseller.clone());
@@ -166,7 +192,8 @@ capable! {
     QuotaKeeper: Quota,
 }
 
-/// A caller that makes links to dashboards and ends visits: a reseller with its key for itself, an embedder for any. Never a visit.
+/// A caller that makes links to dashboards and ends visits: a reseller with its key for itself, an embedder for any. Never a visit, nor a key that
+/// only looks.
 pub(crate) struct Embedder {
     /// The only reseller that it may do it for; none of an embedder.
     pub(crate) reseller: Option<String>,

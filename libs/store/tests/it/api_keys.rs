@@ -107,6 +107,11 @@ async fn keys_that_could_not_be_told_apart_or_used_are_refused(pool: PgPool) {
             KeyDigest::of("other"),
         ),
         (of_reseller("less", &[Role::Ingest]), KeyDigest::of("other")),
+        (key("whose?", &[Role::ResellerViewer]), KeyDigest::of("other")),
+        (
+            of_reseller("more", &[Role::Reseller, Role::ResellerViewer]),
+            KeyDigest::of("other"),
+        ),
     ] {
         let error = store.insert_api_key(&refused, &digest).await.unwrap_err();
         assert!(matches!(error, Error::Refused(_)), "{error:?}");
@@ -139,7 +144,7 @@ async fn keys_are_listed_by_role_reseller_and_whether_they_are_revoked(pool: PgP
     let store = Store::from_pool(pool);
     let keys = [
         key("loans", &[Role::Ingest]),
-        of_reseller("acme", &[Role::Reseller]),
+        of_reseller("acme", &[Role::ResellerViewer]),
         key("ann", &[Role::Viewer, Role::Admin]),
     ];
     for key in &keys {

@@ -158,7 +158,8 @@ pub(crate) fn location(answer: &Response) -> PushId {
 
 /// Makes an API key; returns its identifier and the key.
 pub(crate) async fn make_key(store: &Store, roles: &[Role]) -> (Uuid, String) {
-    let reseller = roles.contains(&Role::Reseller).then(|| "acme".to_owned());
+    let of_reseller = roles.iter().any(|role| role.is_of_reseller());
+    let reseller = of_reseller.then(|| "acme".to_owned());
     let stored = ApiKey::new("test".to_owned(), roles.to_vec(), reseller, SystemClock.now());
     (stored.id, key_stored_as(store, &stored).await)
 }

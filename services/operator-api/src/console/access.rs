@@ -167,7 +167,7 @@ fn key_form(frame: &Frame) -> ActForm {
             Asked {
                 name: "resellerId",
                 label: "Reseller",
-                hint: "With the role reseller alone: whose key it is.".to_owned(),
+                hint: "With the role reseller or reseller-viewer: whose key it is.".to_owned(),
                 ..Asked::default()
             },
             Asked {

@@ -258,7 +258,7 @@ fn values_of(config: &Config, role: Role) -> &[String] {
         Role::Admin => &roles.admin,
         Role::Operator => &roles.operator,
         Role::Viewer => &roles.viewer,
-        Role::Ingest | Role::Reseller | Role::Embedder => &[],
+        Role::Ingest | Role::Embedder | Role::Reseller | Role::ResellerViewer => &[],
     }
 }
 

@@ -7,6 +7,8 @@ use domain::notification::NotificationState;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use sqlx::PgPool;
+use store::ApiKey;
+use testkit::key_stored_as;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -271,13 +273,45 @@ async fn the_owner_finds_everything(portal: Portal) {
     }
 }
 
+/// What a key that only looks is refused although it is asked for with `GET`: signing secrets, and who visits the dashboard.
+const NOT_FOR_VIEWERS: [&str; 2] = ["viewSecret", "listVisits"];
+/// What it may send: what is asked with a body and leaves nothing behind.
+const ASKED_WITH_A_BODY: [&str; 1] = ["checkSignature"];
+
+#[testkit::test]
+async fn a_key_that_only_looks_sees_what_the_reseller_has_and_changes_nothing(portal: Portal) {
+    let names = furnished(&portal).await;
+    let stored = ApiKey::new(
+        "charts".to_owned(),
+        vec![Role::ResellerViewer],
+        Some("acme".to_owned()),
+        portal.now(),
+    );
+    let looking = key_stored_as(&portal.store, &stored).await;
+    let before = everything(&portal.pool).await;
+    for operation in operations() {
+        let name = operation.name.as_str();
+        let may = match operation.method.as_str() {
+            "GET" => !NOT_FOR_VIEWERS.contains(&name),
+            _ => ASKED_WITH_A_BODY.contains(&name),
+        };
+        let expected = if may { 200 } else { 403 };
+        let (status, text) = answer_to(operation.request(&portal, &names, Some(&looking))).await;
+        assert_eq!(status, expected, "{name}: {text}");
+    }
+    assert_eq!(everything(&portal.pool).await, before, "nothing was touched");
+    // Bodies are not left out, as they are in a visit that may not see them.
+    let path = format!("/notifications/{}", names.notification);
+    let asked = |key: &str| answer_to(portal.request("GET", &path).bearer_auth(key));
+    assert_eq!(asked(&looking).await, asked(&portal.key).await);
+}
+
 #[testkit::test]
 async fn keys_of_the_house_are_refused_and_so_are_strangers(portal: Portal) {
     let names = furnished(&portal).await;
     let before = everything(&portal.pool).await;
-    let house = Role::ALL.into_iter().filter(|role| *role != Role::Reseller);
     let mut keys = Vec::new();
-    for role in house {
+    for role in Role::OF_THE_HOUSE {
         keys.push((role, portal.house_key(role).await));
     }
     let unknown = domain::key::format_key(&[9; 32]);

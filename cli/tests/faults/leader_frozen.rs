@@ -122,7 +122,9 @@ async fn a_leader_that_wakes_up_after_the_takeover_claims_and_sends_nothing_more
     let ended = Ended::through(&[&it.sim, &frozen.receiver], &it, &answers, |_| PushStatus::Sent).await;
     ended.assert_duplicates_within(frozen.claims);
     frozen.assert_idle_since(&it, claimed).await;
-    assert!(frozen.standby.metrics().await.value(EPOCH) > frozen.epoch);
+    let standby = frozen.standby.metrics().await;
+    assert!(standby.value(EPOCH) > frozen.epoch);
+    assert!(standby.value("postrider_push_leader_takeovers_total") >= 1.0);
 }
 
 #[testkit::test]

@@ -111,7 +111,10 @@ impl Candidate {
         let Settings { name, ttl, .. } = &self.settings;
         let asked = Instant::now();
         let lease = store::within(*ttl, self.store.take_lease(name, view, self.id)).await?;
-        Ok(lease.map(|lease| Term::start(self.store.clone(), lease, self.settings.clone(), asked)))
+        // Who resigns leaves no holder behind.
+        let is_takeover = view.holder.is_some();
+        let settings = self.settings.clone();
+        Ok(lease.map(|lease| Term::start(self.store.clone(), lease, settings, asked, is_takeover)))
     }
 }
 

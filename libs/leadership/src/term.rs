@@ -17,6 +17,7 @@ pub struct Term {
     limit: Duration,
     store: Store,
     lease: Lease,
+    is_takeover: bool,
     validity: Validity,
     renewer: JoinHandle<()>,
 }
@@ -41,7 +42,13 @@ impl Validity {
 }
 
 impl Term {
-    pub(crate) fn start(store: Store, lease: Lease, settings: Settings, asked: Instant) -> Self {
+    pub(crate) fn start(
+        store: Store,
+        lease: Lease,
+        settings: Settings,
+        asked: Instant,
+        is_takeover: bool,
+    ) -> Self {
         let limit = settings.ttl;
         let validity = Validity {
             deadline: Deadline::at(asked + settings.trusted()),
@@ -58,6 +65,7 @@ impl Term {
             limit,
             store,
             lease,
+            is_takeover,
             validity,
             renewer,
         }
@@ -66,6 +74,11 @@ impl Term {
     /// The lease that the term rests on; its epoch fences what the term writes.
     pub fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// Whether the holder before had not resigned: it died, or could not renew its lease.
+    pub fn is_takeover(&self) -> bool {
+        self.is_takeover
     }
 
     /// Something to ask whether the term still holds.
@@ -169,7 +182,7 @@ mod tests {
             epoch: 1,
         };
         let asked = Instant::now();
-        let term = Term::start(Store::from_pool(pool), lease, settings, asked);
+        let term = Term::start(Store::from_pool(pool), lease, settings, asked, false);
         let deadline = term.validity().deadline.instant();
         assert_eq!(deadline, asked + Duration::from_secs(5));
     }

@@ -119,6 +119,8 @@ catalogue! {
         "1 while this process is the one that sends, otherwise 0.";
     PushLeaderEpoch = "postrider_push_leader_epoch", Kind::Gauge, Count, [],
         "Epoch of the sender's lease; it grows by one with every term of a sender: at a change, and when the lane goes on after a pause or a hold.";
+    PushLeaderTakeovers = "postrider_push_leader_takeovers_total", Kind::Counter, Count, [],
+        "Terms of this process as the sender that began with a lease that the sender before had not given back: it died or lost the database.";
     PushFailingSince = "postrider_push_failing_since_timestamp_seconds", Kind::Gauge, Seconds, [],
         "Since when Swrve has failed every attempt of the process that sends, as Unix time; 0 when its last answer was that it works, NaN while nothing was heard of it.";
     LeaseLosses = "postrider_lease_losses_total", Kind::Counter, Count, ["kind"],

@@ -82,11 +82,14 @@ impl Lane {
             },
         );
         Metric::PushLeader.set(0);
+        // Without a series from the beginning on, Prometheus would not see the first one as an increase.
+        Metric::PushLeaderTakeovers.increment(0);
         Metric::PushPoolSize.set(self.config.pool_size() as f64);
         while let Some(term) = self.next_term(&candidate, &shutdown).await {
             tracing::info!(epoch = term.lease().epoch, "leading the push lane");
             Metric::PushLeader.set(1);
             Metric::PushLeaderEpoch.set(term.lease().epoch as f64);
+            Metric::PushLeaderTakeovers.increment(u64::from(term.is_takeover()));
             if let Err(error) = self.serve(term, &shutdown).await {
                 tracing::error!(error = error_chain(&error), "the push lane could not be served");
                 // Another replica may have more luck meanwhile.

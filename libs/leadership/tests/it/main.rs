@@ -33,9 +33,11 @@ async fn elect(pool: &PgPool) -> Term {
 #[testkit::database_test]
 async fn a_resigned_term_is_followed_at_once_by_one_with_a_greater_epoch(pool: PgPool) {
     let first = elect(&pool).await;
+    assert!(!first.is_takeover());
     let epoch = first.lease().epoch;
     first.resign().await;
-    assert_eq!(elect(&pool).await.lease().epoch, epoch + 1);
+    let second = elect(&pool).await;
+    assert_eq!((second.lease().epoch, second.is_takeover()), (epoch + 1, false));
 }
 
 #[testkit::database_test]
@@ -62,6 +64,7 @@ async fn a_successor_leads_only_after_the_old_term_has_ended(pool: PgPool) {
     let successor = elect(&pool).await;
     assert!(started.elapsed() >= TTL);
     assert!(!validity.holds() && successor.validity().holds());
+    assert!(successor.is_takeover());
 }
 
 #[testkit::database_test]

@@ -213,6 +213,22 @@ fn told(finding: &Value) -> String {
 /// What needs no table.
 fn rest(status: &Value) -> String {
     let mut text = String::new();
+    for lane in items(&status["lanes"]) {
+        let lost = lane["lost"].as_u64().unwrap_or_default();
+        if lost > 0 {
+            let what = match lane["lane"].as_str() {
+                Some("push") => ("push", "pushes"),
+                _ => ("notification", "notifications"),
+            };
+            let _ = writeln!(
+                text,
+                "lost: {} of which the message or the sender is gone, the first for {}; a retry-worker rescues them within seconds, \
+                 `postrider rescue` at once (docs/runbook.md#nothing-is-rescued)",
+                of(lost, what.0, what.1),
+                lane["oldestLostSeconds"].as_u64().map_or("-".to_owned(), seconds)
+            );
+        }
+    }
     let leader = &status["leader"];
     if leader.is_object() {
         let _ = writeln!(
@@ -439,6 +455,19 @@ mod tests {
         let status = away("the API key cannot be looked up now");
         assert_eq!(code(&status), ExitCode::from(UNHEALTHY));
         assert!(picture(&status, "").contains("cannot ask the database"));
+    }
+
+    #[test]
+    fn what_is_lost_is_named_with_what_becomes_of_it() {
+        let lane = |lane, lost| json!({"lane": lane, "lost": lost, "oldestLostSeconds": 7});
+        let status = json!({"healthy": true, "lanes": [lane("push", 0), lane("reseller", 1)]});
+        let said = rest(&status);
+        assert!(said.starts_with("lost: 1 notification of which"), "{said}");
+        assert!(
+            said.contains("the first for 7 s") && said.contains("nothing-is-rescued"),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
     }
 
     #[test]

@@ -45,8 +45,8 @@ fn deliveries_held(hold: &HoldView) -> Finding {
             of(hold.probes.unsigned_abs(), "probe has", "probes have"),
             hold.last_answer.trim_end_matches('.')
         ),
-        "What fails so uses no attempt, gives up nothing and counts against no subscription. Those that failed are sent one \
-         notification a second in turn; when endpoints answer, everything is sent by itself, the oldest first.",
+        "What fails so uses no attempt, gives up nothing and counts against no subscription. Each dispatcher and retry-worker sends \
+         those that failed at most one notification a second, in turn; when endpoints answer, everything is sent by itself, the oldest first.",
     )
     .with("postrider status")
 }

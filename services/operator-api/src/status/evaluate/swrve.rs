@@ -47,8 +47,8 @@ fn held(known: &Known<'_>) -> Option<Finding> {
                 of(hold.probes.unsigned_abs(), "probe has", "probes have"),
                 hold.last_answer.trim_end_matches('.')
             ),
-            "One push a second is tried. No attempt is used up and nothing is given up; when Swrve answers, everything is sent by \
-             itself, the oldest first.",
+            "One push at a time is tried, the next when Swrve has answered it (or swrve.timeoutMillis are over), at most one a second. \
+             No attempt is used up and nothing is given up; when Swrve works, everything is sent by itself, the oldest first.",
         ),
         Some(at) => Finding::new(
             ("swrve-catching-up", Severity::Notice, "swrve-is-down"),

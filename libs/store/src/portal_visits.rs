@@ -17,10 +17,6 @@ pub use listing::PortalLinkView;
 
 /// Most visits of a person at once; the oldest ends when another one begins.
 pub const PORTAL_VISITS_OF_PERSON: u32 = 20;
-/// How long links and visits are kept after they could last.
-const KEPT_DAYS: i64 = 7;
-/// Most old links and visits that are deleted when a link is made.
-const DELETED_AT_ONCE: i64 = 100;
 
 /// A link to be made.
 #[derive(Debug, Clone)]
@@ -167,7 +163,7 @@ impl PortalVisit {
 }
 
 impl Store {
-    /// Keeps a new link, with its entry in the audit log. What is long over is deleted on this occasion.
+    /// Keeps a new link, with its entry in the audit log.
     pub async fn create_portal_link(
         &self,
         link: &NewPortalLink,
@@ -175,29 +171,6 @@ impl Store {
         act: Act<'_>,
     ) -> Result<(), Error> {
         let mut transaction = self.pool.begin().await?;
-        let long_ago = act.at - TimeDelta::days(KEPT_DAYS);
-        sqlx::query!(
-            r#"
-            DELETE FROM portal_links WHERE id IN (
-                SELECT id FROM portal_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
-            )
-            "#,
-            long_ago,
-            DELETED_AT_ONCE,
-        )
-        .execute(&mut *transaction)
-        .await?;
-        sqlx::query!(
-            r#"
-            DELETE FROM portal_visits WHERE id IN (
-                SELECT id FROM portal_visits WHERE ends_at < $1 ORDER BY ends_at LIMIT $2 FOR UPDATE SKIP LOCKED
-            )
-            "#,
-            long_ago,
-            DELETED_AT_ONCE,
-        )
-        .execute(&mut *transaction)
-        .await?;
         let capabilities: Vec<&str> = link.capabilities.iter().map(|one| one.as_str()).collect();
         sqlx::query!(
             r#"

@@ -42,6 +42,12 @@ pub enum Kept {
     Changes,
     /// The audit log.
     Audit,
+    /// Visits to the console.
+    Visits,
+    /// Links that open the dashboard of a reseller.
+    PortalLinks,
+    /// Visits to the dashboard of a reseller.
+    PortalVisits,
 }
 
 impl Kept {
@@ -63,6 +69,9 @@ impl Kept {
             Self::Addresses => "addresses",
             Self::Changes => "noted changes",
             Self::Audit => "audit entries",
+            Self::Visits => "visits to the console",
+            Self::PortalLinks => "links to dashboards",
+            Self::PortalVisits => "visits to dashboards",
         }
     }
 }
@@ -93,6 +102,9 @@ impl Store {
             Kept::Addresses => query_file!("queries/retention/addresses.sql", before, limit),
             Kept::Changes => query_file!("queries/retention/changes.sql", before, limit),
             Kept::Audit => query_file!("queries/retention/audit.sql", first_kept, before, limit),
+            Kept::Visits => query_file!("queries/retention/visits.sql", before, limit),
+            Kept::PortalLinks => query_file!("queries/retention/portal_links.sql", before, limit),
+            Kept::PortalVisits => query_file!("queries/retention/portal_visits.sql", before, limit),
         };
         Ok(statement.execute(&self.pool).await?.rows_affected())
     }

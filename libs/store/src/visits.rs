@@ -21,10 +21,6 @@ pub const VISIT_HOURS: i64 = 12;
 pub const BREAK_GLASS_MINUTES: i64 = 60;
 /// How long a visit lasts in which its person asks for nothing; what a page asks for by itself does not count.
 pub const IDLE_MINUTES: i64 = 30;
-/// How long a visit is kept after it could last.
-const KEPT_DAYS: i64 = 7;
-/// Most old visits that are deleted when one begins.
-const DELETED_AT_ONCE: i64 = 100;
 
 /// A person who signed in with a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +71,7 @@ pub struct BrokenGlass {
 }
 
 impl Store {
-    /// Begins a visit, with its entry in the audit log. What is long over is deleted on this occasion.
+    /// Begins a visit, with its entry in the audit log.
     pub async fn begin_visit(
         &self,
         digest: &KeyDigest,
@@ -83,17 +79,6 @@ impl Store {
         act: Act<'_>,
     ) -> Result<(), Error> {
         let mut transaction = self.pool.begin().await?;
-        sqlx::query!(
-            r#"
-            DELETE FROM visits WHERE id IN (
-                SELECT id FROM visits WHERE ends_at < $1 ORDER BY ends_at LIMIT $2 FOR UPDATE SKIP LOCKED
-            )
-            "#,
-            act.at - TimeDelta::days(KEPT_DAYS),
-            DELETED_AT_ONCE,
-        )
-        .execute(&mut *transaction)
-        .await?;
         let id = Uuid::now_v7();
         let (key, person, breaks_glass) = match with {
             VisitBy::Key(key) => (Some(key), None, false),

@@ -233,6 +233,28 @@ async fn no_statement_reads_a_growing_table_from_end_to_end(pool: PgPool) {
 }
 
 #[testkit::database_test]
+async fn what_was_done_to_a_subject_is_found_by_its_name(pool: PgPool) {
+    let entries = format!(
+        "INSERT INTO audit_log (id, at, actor, action, subject)
+         SELECT gen_random_uuid(), now(), 'ann', 'push.cancel', 'push/' || n FROM generate_series(1, {ROWS}) AS n;
+         ANALYZE audit_log"
+    );
+    sqlx::raw_sql(AssertSqlSafe(entries))
+        .execute(&pool)
+        .await
+        .unwrap();
+    let mut connection = connect(&pool).await;
+    let listing = statements(&["WHERE subject = $3"]);
+    let [(query, parameters)] = listing.as_slice() else {
+        panic!("{listing:?}")
+    };
+    let plan = plan(&mut connection, query, *parameters).await.to_string();
+    connection.close().await.unwrap();
+    assert!(plan.contains("audit_log_subject"), "{plan}");
+    assert!(!plan.contains("audit_log_pkey"), "{plan}");
+}
+
+#[testkit::database_test]
 async fn visits_that_go_on_are_not_looked_for_among_those_that_ended(pool: PgPool) {
     let visits = "INSERT INTO portal_visits (id, digest, reseller_id, person_id, person_name, capabilities, made_by_operator,
                                              began_at, last_seen_at, ends_at, landing)

@@ -171,23 +171,6 @@ async fn of_too_many_visits_of_a_person_the_oldest_ends(pool: PgPool) {
 }
 
 #[testkit::database_test]
-async fn what_is_long_over_is_deleted_when_a_link_is_made(pool: PgPool) {
-    let (store, key, now) = rig(&pool).await;
-    visited(&store, &link(key, "anna", now), "visit", now).await;
-    let later = now + TimeDelta::days(8);
-    store
-        .create_portal_link(&link(key, "anna", later), &KeyDigest::of("new"), act(later))
-        .await
-        .unwrap();
-    let left: (i64, i64) =
-        sqlx::query_as("SELECT (SELECT count(*) FROM portal_links), (SELECT count(*) FROM portal_visits)")
-            .fetch_one(&pool)
-            .await
-            .unwrap();
-    assert_eq!(left, (1, 0));
-}
-
-#[testkit::database_test]
 async fn an_operator_without_a_key_looks_and_is_no_person_of_the_reseller(pool: PgPool) {
     let (store, key, now) = rig(&pool).await;
     let ada = "ada <7f3a@https://id.example>";

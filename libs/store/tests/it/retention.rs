@@ -56,7 +56,15 @@ const ROWS: &str = "
     INSERT INTO email_addresses (reseller_id, address, confirmed_at, created_at)
         SELECT reseller_id, lower(email), now() - interval '10 days', now() - interval '10 days' FROM subscriptions
         ON CONFLICT DO NOTHING;
-    INSERT INTO audit_log (id, at, actor, action, subject) SELECT id, at, 'ann', 'a', 's' FROM t;";
+    INSERT INTO audit_log (id, at, actor, action, subject) SELECT id, at, 'ann', 'a', 's' FROM t;
+    INSERT INTO visits (id, digest, issuer, subject, name, roles, began_at, last_seen_at, ends_at)
+        SELECT id, sha256(at::text::bytea), 'i', 'ann', 'Ann', '{viewer}', at, at, at FROM t;
+    INSERT INTO portal_links (id, digest, reseller_id, person_id, person_name, capabilities, made_by_operator, created_at, expires_at,
+                              visit_minutes, landing)
+        SELECT id, sha256(at::text::bytea), 'acme', 'anna', 'Anna', '{}', 'ann', at, at, 60, '/app' FROM t;
+    INSERT INTO portal_visits (id, digest, reseller_id, person_id, person_name, capabilities, made_by_operator, began_at, last_seen_at,
+                               ends_at, landing)
+        SELECT id, sha256(at::text::bytea), 'acme', 'anna', 'Anna', '{}', 'ann', at, at, at, '/app' FROM t;";
 
 #[testkit::database_test]
 async fn what_is_past_its_retention_is_forgotten_and_what_is_younger_stays(pool: PgPool) {
@@ -88,6 +96,9 @@ async fn what_is_past_its_retention_is_forgotten_and_what_is_younger_stays(pool:
             2,
         ),
         (Kept::Audit, "audit_log", 1),
+        (Kept::Visits, "visits", 1),
+        (Kept::PortalLinks, "portal_links", 1),
+        (Kept::PortalVisits, "portal_visits", 1),
     ] {
         assert_eq!(count(&pool, table).await, 2 * rows, "{kept:?}");
         assert_eq!(

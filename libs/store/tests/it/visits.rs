@@ -85,23 +85,6 @@ async fn a_visit_ends_after_a_time_without_a_page_and_after_its_longest_time(poo
 }
 
 #[testkit::database_test]
-async fn old_visits_are_deleted_when_one_begins(pool: PgPool) {
-    let (store, key, _, now) = begun(&pool).await;
-    for days in [1, 30] {
-        let digest = KeyDigest::of(&days.to_string());
-        store
-            .begin_visit(&digest, VisitBy::Key(key.id), act(now + TimeDelta::days(days)))
-            .await
-            .unwrap();
-    }
-    let visits: i64 = sqlx::query_scalar("SELECT count(*) FROM visits")
-        .fetch_one(&pool)
-        .await
-        .unwrap();
-    assert_eq!(visits, 1, "those of days before are gone");
-}
-
-#[testkit::database_test]
 async fn a_visit_of_a_person_may_what_the_provider_said(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
     for (place, authenticated_at) in [Some(now), None].into_iter().enumerate() {

@@ -17,6 +17,8 @@ const BATCH: u32 = 1_000;
 const READ: u32 = 20_000;
 /// How long changes are kept for a reseller that has stopped to follow them.
 const CHANGES_KEPT: Duration = Duration::from_secs(60);
+/// How long visits, and links that begin some, are kept after they could last.
+const VISITS_KEPT: Duration = Duration::from_secs(7 * 86_400);
 /// How long an execution goes on. What is left then waits for the next one.
 const LIMIT: Duration = Duration::from_secs(40);
 
@@ -71,6 +73,9 @@ fn ages(config: &Config) -> Vec<(Kept, Duration)> {
         (Kept::Subscriptions, retention.subscriptions),
         (Kept::Addresses, retention.subscriptions),
         (Kept::Audit, retention.audit),
+        (Kept::Visits, VISITS_KEPT),
+        (Kept::PortalLinks, VISITS_KEPT),
+        (Kept::PortalVisits, VISITS_KEPT),
     ];
     // With a mail server, the mailer ends them.
     if config.mail.smtp_url.is_none() {

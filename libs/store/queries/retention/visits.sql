@@ -1,0 +1,2 @@
+DELETE FROM visits WHERE id IN (
+    SELECT id FROM visits WHERE ends_at < $1 ORDER BY ends_at LIMIT $2 FOR UPDATE SKIP LOCKED)

@@ -9,6 +9,7 @@ use lifecycle::error_chain;
 use store::Store;
 use store::push::{Completion, Release};
 use telemetry::Metric;
+use telemetry::traces::Span;
 use tokio::sync::mpsc;
 
 use crate::message::Message;
@@ -57,7 +58,7 @@ impl Completer {
             if accepted {
                 count(completion);
             } else {
-                lease_lost(completion.id);
+                lease_lost(completion.id, &message.span);
             }
         };
         let id = |completion: &Completion| completion.id;
@@ -75,7 +76,7 @@ impl Completer {
             spans::released(message, release);
             deferred.push(release.deferred_to.is_some());
             if !accepted {
-                lease_lost(release.id);
+                lease_lost(release.id, &message.span);
             } else if release.deferred_to.is_some() {
                 Metric::PushDeferred.increment(1);
             } else if message.receipt.is_none() {
@@ -110,8 +111,9 @@ impl Completer {
     }
 }
 
-fn lease_lost(id: PushId) {
-    tracing::warn!(push.id = %id, "the claim had run out when the outcome came; the push may be sent again");
+fn lease_lost(id: PushId, span: &Span) {
+    let trace_id = span.trace_id();
+    tracing::warn!(push.id = %id, trace_id, "the claim had run out when the outcome came; the push may be sent again");
     Metric::LeaseLosses.increment_with(&[("kind", "claim")], 1);
 }
 

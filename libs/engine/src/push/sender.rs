@@ -268,7 +268,8 @@ async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> 
         outcome,
     }) = reply
     else {
-        tracing::info!(push.id = %push.id, "the term ended before the send had its connection");
+        let trace_id = span.trace_id();
+        tracing::info!(push.id = %push.id, trace_id, "the term ended before the send had its connection");
         return hand_back(work);
     };
     spans::answered(span, status, &outcome);

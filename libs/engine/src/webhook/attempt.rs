@@ -78,7 +78,8 @@ pub(crate) async fn make(
         tokio::time::sleep(wait.min(HORIZON)).await;
     }
     if Instant::now() + target.timeout > until {
-        tracing::warn!(notification.id = %claimed.id, "the claim is too old for an attempt");
+        let trace_id = span.trace_id();
+        tracing::warn!(notification.id = %claimed.id, trace_id, "the claim is too old for an attempt");
         return Err(hand_back("too_late"));
     }
     let span = spans::attempt(span, &claimed, target.endpoint.as_ref().ok());

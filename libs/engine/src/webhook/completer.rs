@@ -8,6 +8,7 @@ use domain::notification::{NotificationId, NotificationStatus};
 use lifecycle::error_chain;
 use metrics::Histogram;
 use telemetry::Metric;
+use telemetry::traces::Span;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -82,7 +83,7 @@ impl Completer {
                 count(attempted, &response);
                 self.statistics.count(attempted);
             } else {
-                lease_lost(attempted.completion.id);
+                lease_lost(attempted.completion.id, &message.span);
             }
         };
         let id = |attempted: &Attempted| attempted.completion.id;
@@ -132,8 +133,9 @@ async fn flush(statistics: Arc<Statistics>, ended: CancellationToken) {
     }
 }
 
-fn lease_lost(id: NotificationId) {
-    tracing::warn!(notification.id = %id, "the claim had run out when the outcome came; it may be delivered again");
+fn lease_lost(id: NotificationId, span: &Span) {
+    let trace_id = span.trace_id();
+    tracing::warn!(notification.id = %id, trace_id, "the claim had run out when the outcome came; it may be delivered again");
     Metric::LeaseLosses.increment_with(&[("kind", "claim")], 1);
 }
 

@@ -103,6 +103,11 @@ impl Span {
         Some(traceparent::format(self.0.as_ref()?.span_context()))
     }
 
+    /// Its trace, for a log line about what it works on.
+    pub fn trace_id(&self) -> Option<String> {
+        Some(self.0.as_ref()?.span_context().trace_id().to_string())
+    }
+
     /// Notes something. Never a payload, a secret, or a text that a caller or a receiver chose.
     pub fn set(&mut self, key: &'static str, value: impl Into<Value>) {
         if let Some(span) = &mut self.0 {

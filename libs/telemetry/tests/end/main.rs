@@ -97,6 +97,9 @@ fn batch_for_two_traces() -> [String; 2] {
         let traceparent = format!("00-{}-c7ad6b7169203331-{flags}", digit.repeat(32));
         let span = traces::process("things", "7", Some(&traceparent));
         assert_eq!(span.is_recorded(), flags == "01", "{traceparent}");
+        // What a log line about the same names.
+        let trace = span.is_recorded().then(|| digit.repeat(32));
+        assert_eq!(span.trace_id(), trace, "{traceparent}");
         span
     };
     let messages = [message("5", "00"), message("6", "01"), message("7", "01")];

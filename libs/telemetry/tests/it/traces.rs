@@ -15,7 +15,10 @@ fn what_belongs_to_no_recorded_trace_has_no_span() {
         span.set("postrider.attempt", 1);
         span.fail("timeout");
         assert!(!span.is_recorded(), "{traceparent:?}");
-        assert_eq!((span.context(), span.traceparent()), (None, None));
+        assert_eq!(
+            (span.context(), span.traceparent(), span.trace_id()),
+            (None, None, None)
+        );
         assert!(!span.child(Kind::Client, "POST").is_recorded());
         let statement = Statement {
             summary: "claim things",

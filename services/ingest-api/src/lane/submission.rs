@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn share() -> Arc<Share> {
-        Arc::new(Share::new(1, std::num::NonZeroU32::MIN, None))
+        Arc::new(Share::new(1, None))
     }
 
     #[tokio::test(start_paused = true)]

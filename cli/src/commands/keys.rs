@@ -14,7 +14,7 @@ use domain::scope::{Scope, limits};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde_json::json;
-use store::{ApiKey, KeyRotated};
+use store::{ApiKey, KeyRotated, SuccessorEnd};
 use uuid::Uuid;
 
 use super::database::{Database, by_hand};
@@ -36,7 +36,7 @@ pub(crate) enum KeysCommand {
         #[command(flatten)]
         form: FormArgs,
     },
-    /// Makes a key of the same name, roles and limits, and lets the old one end; standard output is the new key and nothing else.
+    /// Makes a key of the same name, roles, limits and length of life, and lets the old one end; standard output is the new key and nothing else.
     #[command(
         after_help = "Examples:\n  INGEST_KEY=$(postrider keys rotate 01a1fd84-191a-7187-8c92-644d9a28fa8b --overlap 24h)"
     )]
@@ -92,9 +92,12 @@ pub(crate) struct RotateArgs {
     /// How long the old key works beside the new one.
     #[arg(long, value_name = "AGE", default_value = "24h")]
     overlap: Age,
-    /// When the new key ends by itself: after an age such as 90d; it does not without this.
+    /// When the new key ends by itself: after an age such as 90d. Without this it lasts as long as the old one was made to.
     #[arg(long, value_name = "AGE")]
     expires_in: Option<Age>,
+    /// The new key does not end by itself, also when the old one does.
+    #[arg(long, conflicts_with = "expires_in")]
+    never_expires: bool,
     /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
@@ -245,10 +248,12 @@ fn show(key: &str, stored: &ApiKey) -> anyhow::Result<()> {
 
 async fn rotate(database: &Database, args: RotateArgs) -> anyhow::Result<()> {
     let (key, now) = (generate()?, SystemClock.now());
-    let ends = (
-        after(args.overlap, now)?,
-        args.expires_in.map(|age| after(age, now)).transpose()?,
-    );
+    let end = match args.expires_in {
+        Some(age) => SuccessorEnd::At(after(age, now)?),
+        None if args.never_expires => SuccessorEnd::Never,
+        None => SuccessorEnd::SameLife,
+    };
+    let ends = (after(args.overlap, now)?, end);
     let digest = KeyDigest::of(&key);
     let act = by_hand(now, args.note.as_deref());
     let rotating = database.store.rotate_api_key(args.id, &digest, ends, act);
@@ -262,7 +267,7 @@ async fn rotate(database: &Database, args: RotateArgs) -> anyhow::Result<()> {
             args.id
         ),
         KeyRotated::LastAdministrator => bail!(
-            "no other key of an administrator lasts as long as {}: make another one first, or leave out --expires-in",
+            "no other key of an administrator lasts as long as {}: make another one first, or have the new one end later",
             args.id
         ),
         KeyRotated::Unknown => bail!(
@@ -276,9 +281,9 @@ async fn rotate(database: &Database, args: RotateArgs) -> anyhow::Result<()> {
         args.id,
         time(until)
     ));
-    if made.expires_at.is_none() {
+    if end == SuccessorEnd::SameLife && made.expires_at.is_some() {
         output::note(
-            "the new key does not end by itself, whatever the old one did; --expires-in would have said when",
+            "the new key lasts as long as the old one was made to; --expires-in or --never-expires would have said otherwise",
         );
     }
     Ok(())

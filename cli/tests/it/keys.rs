@@ -2,7 +2,7 @@
 
 use domain::key::{KeyDigest, Role};
 use sqlx::PgPool;
-use store::Store;
+use store::{ApiKey, Store};
 
 use crate::postrider::postrider;
 
@@ -162,10 +162,18 @@ async fn a_key_is_limited_rotated_and_says_so(pool: PgPool) {
         .run();
     assert_eq!(rotated.code, Some(0), "{rotated:?}");
     let new = found(&rotated.stdout).await;
-    assert_eq!(
-        (&new.scope, new.expires_at, new.successor_of),
-        (&old.scope, None, Some(old.id))
+    assert_eq!((&new.scope, new.successor_of), (&old.scope, Some(old.id)));
+    let life = |key: &ApiKey| key.expires_at.map(|at| (at - key.created_at).num_days());
+    assert_eq!(life(&new), Some(90));
+    assert!(
+        rotated.stderr.contains("lasts as long as the old one"),
+        "{}",
+        rotated.stderr
     );
+    let endless = postrider(&format!("keys rotate {} --never-expires", new.id))
+        .on(&pool)
+        .run();
+    assert_eq!(found(&endless.stdout).await.expires_at, None, "{endless:?}");
     let ends = found(&made.stdout).await.expires_at.expect("an end");
     assert!(Some(ends) < old.expires_at, "in two hours, and not in 90 days");
     let table = postrider("keys list").on(&pool).run().stdout;

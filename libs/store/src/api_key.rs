@@ -75,6 +75,17 @@ impl ApiKey {
     }
 }
 
+/// When the key ends that another is rotated into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuccessorEnd {
+    /// After as long a life as the old one was made to; never, when that was to end never.
+    SameLife,
+    /// Never by itself.
+    Never,
+    /// At this time.
+    At(DateTime<Utc>),
+}
+
 /// What came of rotating a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyRotated {
@@ -277,17 +288,22 @@ impl Store {
         Ok(KeyRevoked::Done)
     }
 
-    /// Makes the key that a key is rotated into: it has the same name, roles and limits, and ends at `expires_at`. The old one ends at `until`, unless
+    /// Makes the key that a key is rotated into: it has the same name, roles and limits, and ends as `end` says. The old one ends at `until`, unless
     /// it ends before. The last key of an administrator is not rotated into one that ends earlier than it. A repetition, as by a caller that has not
     /// got the answer, makes no other.
     pub async fn rotate_api_key(
         &self,
         old: Uuid,
         digest: &KeyDigest,
-        (until, expires_at): (DateTime<Utc>, Option<DateTime<Utc>>),
+        (until, end): (DateTime<Utc>, SuccessorEnd),
         act: Act<'_>,
     ) -> Result<KeyRotated, Error> {
         let mut transaction = self.pool.begin().await?;
+        let expires_at = match end {
+            SuccessorEnd::SameLife => end_of_same_life(&mut transaction, old, act.at).await?,
+            SuccessorEnd::Never => None,
+            SuccessorEnd::At(at) => Some(at),
+        };
         // A new key without an end lasts as long as any. Locked before the old one's row, as for every revocation.
         let is_last =
             expires_at.is_some() && outlasts_administrators(&mut transaction, old, expires_at).await?;
@@ -389,6 +405,28 @@ async fn outlasts_administrators(
         let mut ends = others.map(|other| end(other.expires_at)).chain(successor_ends);
         ends.all(|other| other < end(it.expires_at))
     }))
+}
+
+/// When a key ends that is made now and lasts as long as this one was made to.
+///
+/// A rotation has brought forward the end of the key that it was of. So the latest key of the line is asked, which may be revoked: its end is as
+/// it was made.
+async fn end_of_same_life(
+    connection: &mut PgConnection,
+    id: Uuid,
+    now: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    let latest = sqlx::query!(
+        r#"
+        SELECT created_at, expires_at FROM api_keys
+        WHERE id = $1 OR successor_of = (SELECT coalesce(o.successor_of, o.id) FROM api_keys o WHERE o.id = $1)
+        ORDER BY id DESC LIMIT 1
+        "#,
+        id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(latest.and_then(|key| now.checked_add_signed(key.expires_at? - key.created_at)))
 }
 
 async fn revoke(connection: &mut PgConnection, id: Uuid, act: Act<'_>) -> Result<bool, Error> {

@@ -51,7 +51,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-pub use api_key::{ApiKey, KeyRevoked, KeyRotated};
+pub use api_key::{ApiKey, KeyRevoked, KeyRotated, SuccessorEnd};
 pub use audit::{Act, AuditFilter, AuditView};
 pub use backlog::Backlog;
 pub use cancel::Cancellation;

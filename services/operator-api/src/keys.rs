@@ -15,13 +15,14 @@ use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
-use store::{ApiKey, KeyRevoked, KeyRotated};
+use store::{ApiKey, KeyRevoked, KeyRotated, SuccessorEnd};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::dead_letter_jobs::given;
 use crate::dead_letters::filter::names;
 use crate::examined::{text, word};
 use crate::note;
@@ -195,8 +196,10 @@ pub(crate) struct RotationPayload {
     /// For how many hours the old key works beside the new one; 24 when this is left out.
     #[schema(minimum = 0, maximum = 8_760, default = 24, example = 24)]
     pub(crate) overlap_hours: Option<u32>,
-    /// When the new key ends by itself; it does not when this is left out.
-    pub(crate) expires_at: Option<DateTime<Utc>>,
+    /// When the new key ends by itself; null: it does not. When this is left out, it lasts as long as the old one was made to.
+    #[serde(deserialize_with = "given")]
+    #[schema(value_type = Option<DateTime<Utc>>)]
+    pub(crate) expires_at: Option<Option<DateTime<Utc>>>,
     /// Why; at most 2,000 bytes.
     #[schema(max_length = 2_000)]
     pub(crate) note: Option<String>,
@@ -257,7 +260,7 @@ fn location(made: &MadeDocument) -> [(http::HeaderName, String); 1] {
     [(LOCATION, format!("/keys/{}", made.made.id))]
 }
 
-/// Rotates an API key: makes one of the same name, roles and limits, and lets the old one end when the overlap is over. The answer is the only one
+/// Rotates an API key: makes one of the same name, roles, limits and length of life, and lets the old one end when the overlap is over. The answer is the only one
 /// that holds the new key. A request that is repeated because its answer was lost makes no second one: revoke the one that the 409 names, and rotate
 /// again.
 ///
@@ -283,7 +286,7 @@ pub(crate) async fn rotate(
     let note = note::optional(payload.note.as_deref())?;
     let now = app.now();
     let overlap = payload.overlap_hours.unwrap_or(OVERLAP_HOURS);
-    let mut wrong: Vec<FieldProblem> = ended(payload.expires_at, now).into_iter().collect();
+    let mut wrong: Vec<FieldProblem> = ended(payload.expires_at.flatten(), now).into_iter().collect();
     if overlap > OVERLAP_MAX_HOURS {
         let detail = format!("must be 0 to {OVERLAP_MAX_HOURS}");
         wrong.push(FieldProblem::new("overlapHours", detail));
@@ -292,11 +295,16 @@ pub(crate) async fn rotate(
         return Err(Problem::fields(wrong));
     }
     let until = now + TimeDelta::hours(i64::from(overlap));
+    let end = match payload.expires_at {
+        None => SuccessorEnd::SameLife,
+        Some(None) => SuccessorEnd::Never,
+        Some(Some(at)) => SuccessorEnd::At(at),
+    };
     let key = generate()?;
     let digest = KeyDigest::of(&key);
     let rotating = app
         .store
-        .rotate_api_key(id, &digest, (until, payload.expires_at), admin.act(note, now));
+        .rotate_api_key(id, &digest, (until, end), admin.act(note, now));
     match http_api::by(admin.deadline, ("the key", "rotated"), rotating).await? {
         KeyRotated::Done { into, until } => {
             let made = MadeDocument {

@@ -6,7 +6,7 @@ use domain::key::{KeyDigest, Role};
 use domain::lane::Lane;
 use domain::scope::Scope;
 use sqlx::PgPool;
-use store::{ApiKey, Error, KeyRevoked, KeyRotated, Store};
+use store::{ApiKey, Error, KeyRevoked, KeyRotated, Store, SuccessorEnd};
 use uuid::Uuid;
 
 use crate::scene::act;
@@ -252,7 +252,7 @@ async fn a_rotated_key_has_the_limits_of_the_old_one_which_ends_when_the_overlap
     let until = now() + TimeDelta::hours(24);
     let rotate = async |id, digest, until| {
         let digest = KeyDigest::of(digest);
-        let rotating = store.rotate_api_key(id, &digest, (until, None), act(now()));
+        let rotating = store.rotate_api_key(id, &digest, (until, SuccessorEnd::SameLife), act(now()));
         rotating.await.unwrap()
     };
     let into = |rotated| match rotated {
@@ -297,6 +297,41 @@ async fn a_rotated_key_has_the_limits_of_the_old_one_which_ends_when_the_overlap
 }
 
 #[testkit::database_test]
+async fn a_rotated_key_lasts_as_long_as_the_old_one_was_made_to(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let old = ApiKey {
+        created_at: now() - TimeDelta::days(80),
+        expires_at: Some(now() + TimeDelta::days(10)),
+        ..key("shop", &[Role::Ingest])
+    };
+    store.insert_api_key(&old, &KeyDigest::of("1")).await.unwrap();
+    let (until, at) = (now() + TimeDelta::hours(24), now());
+    let rotate = async |digest, end| {
+        let digest = KeyDigest::of(digest);
+        let rotating = store.rotate_api_key(old.id, &digest, (until, end), act(at));
+        match rotating.await.unwrap() {
+            KeyRotated::Done { into, .. } => *into,
+            other => panic!("{other:?}"),
+        }
+    };
+    let lost = rotate("2", SuccessorEnd::SameLife).await;
+    let life = lost.expires_at.expect("an end") - at;
+    assert_eq!(life.num_hours(), 90 * 24);
+    assert!(store.revoke_api_key(lost.id, act(at)).await.unwrap());
+    let again = rotate("3", SuccessorEnd::SameLife).await;
+    assert_eq!(
+        again.expires_at, lost.expires_at,
+        "not as long as the overlap left it"
+    );
+    assert!(store.revoke_api_key(again.id, act(at)).await.unwrap());
+    let endless = rotate("4", SuccessorEnd::Never).await;
+    assert_eq!(endless.expires_at, None);
+    assert!(store.revoke_api_key(endless.id, act(at)).await.unwrap());
+    let next = rotate("5", SuccessorEnd::SameLife).await;
+    assert_eq!(next.expires_at, None, "as the last one that it was rotated into");
+}
+
+#[testkit::database_test]
 async fn two_rotations_of_a_key_at_once_make_one(pool: PgPool) {
     let store = Store::from_pool(pool);
     let key = key("shop", &[Role::Ingest]);
@@ -304,7 +339,7 @@ async fn two_rotations_of_a_key_at_once_make_one(pool: PgPool) {
     let until = now() + TimeDelta::hours(1);
     let rotate = async |digest| {
         let digest = KeyDigest::of(digest);
-        let rotating = store.rotate_api_key(key.id, &digest, (until, None), act(now()));
+        let rotating = store.rotate_api_key(key.id, &digest, (until, SuccessorEnd::SameLife), act(now()));
         matches!(rotating.await.unwrap(), KeyRotated::Done { .. })
     };
     let (one, other) = tokio::join!(rotate("2"), rotate("3"));
@@ -319,7 +354,12 @@ async fn an_administrator_that_ends_before_does_not_take_the_place_of_the_last(p
     store.insert_api_key(&old, &KeyDigest::of("1")).await.unwrap();
     let until = now() + TimeDelta::hours(1);
     let rotated = store
-        .rotate_api_key(old.id, &KeyDigest::of("2"), (until, None), act(now()))
+        .rotate_api_key(
+            old.id,
+            &KeyDigest::of("2"),
+            (until, SuccessorEnd::SameLife),
+            act(now()),
+        )
         .await
         .unwrap();
     let KeyRotated::Done { into, .. } = rotated else {
@@ -338,8 +378,9 @@ async fn the_last_administrator_is_not_rotated_into_a_key_that_ends_earlier(pool
         store.insert_api_key(key, &KeyDigest::of(digest)).await.unwrap();
     }
     let (until, ends) = (now() + TimeDelta::hours(1), now() + TimeDelta::days(30));
-    let rotate = async |id, digest, ends| {
+    let rotate = async |id, digest, ends: Option<DateTime<Utc>>| {
         let digest = KeyDigest::of(digest);
+        let ends = ends.map_or(SuccessorEnd::SameLife, SuccessorEnd::At);
         let rotating = store.rotate_api_key(id, &digest, (until, ends), act(now()));
         rotating.await.unwrap()
     };
@@ -434,7 +475,7 @@ async fn keys_in_use_are_told_in_the_week_before_their_end(pool: PgPool) {
 
     let until = now() + TimeDelta::hours(24);
     let next = KeyDigest::of("next");
-    let rotation = store.rotate_api_key(rotated, &next, (until, None), act(now()));
+    let rotation = store.rotate_api_key(rotated, &next, (until, SuccessorEnd::SameLife), act(now()));
     rotation.await.unwrap();
     store.revoke_key_of_several(first, act(now())).await.unwrap();
     assert_eq!(told().await, ["second"]);

@@ -6,7 +6,7 @@ use domain::lane::Lane;
 use domain::scope::Scope;
 use reqwest::Response;
 use serde_json::{Value, json};
-use store::{ApiKey, KeyRotated};
+use store::{ApiKey, KeyRotated, SuccessorEnd};
 use testkit::{Installation, key_stored_as};
 
 use crate::events::{event_location, event_with, key_with};
@@ -189,7 +189,8 @@ async fn an_idempotency_key_is_known_with_the_key_that_another_was_rotated_into(
         at: now,
     };
     let digest = KeyDigest::of(&new);
-    let rotating = it.store.rotate_api_key(old.id, &digest, (now, None), act);
+    let ends = (now, SuccessorEnd::SameLife);
+    let rotating = it.store.rotate_api_key(old.id, &digest, ends, act);
     assert!(matches!(rotating.await.unwrap(), KeyRotated::Done { .. }));
     assert_eq!(once(&new).await, (true, first));
     assert_eq!(stored(&it.pool).await, 1);

@@ -305,6 +305,9 @@ fn after_days(app: &App, fields: &Fields) -> Result<Option<DateTime<Utc>>, Probl
     }
 }
 
+/// What is chosen for a new key that does not end by itself, though the old one may.
+const NEVER: &str = "never";
+
 /// The form to rotate a key.
 fn rotate_form(frame: &Frame, id: Uuid) -> ActForm {
     let form = ActForm {
@@ -312,7 +315,7 @@ fn rotate_form(frame: &Frame, id: Uuid) -> ActForm {
         title: "Rotate a key".to_owned(),
         said: vec![
             format!(
-                "1 key: {id}. One of the same name, roles and limits is made, and shown once, on the page that follows."
+                "1 key: {id}. One of the same name, roles, limits and length of life is made, and shown once, on the page that follows."
             ),
             "The old one ends after the overlap, and with it the visits that began with it.".to_owned(),
         ],
@@ -328,8 +331,20 @@ fn rotate_form(frame: &Frame, id: Uuid) -> ActForm {
             Asked {
                 name: "days",
                 label: "Days",
-                hint: "After so many days the new key ends by itself; without a number it does not."
-                    .to_owned(),
+                hint: "After so many days the new key ends by itself, instead.".to_owned(),
+                ..Asked::default()
+            },
+            Asked {
+                name: "end",
+                label: "End",
+                hint: "Where no number of days is given.".to_owned(),
+                choices: vec![
+                    (
+                        String::new(),
+                        "it lasts as long as the old one was made to".to_owned(),
+                    ),
+                    (NEVER.to_owned(), "it does not end by itself".to_owned()),
+                ],
                 ..Asked::default()
             },
         ],
@@ -352,7 +367,10 @@ async fn rotate(
     let asked = || {
         Ok(RotationPayload {
             overlap_hours: fields.parse("overlapHours", "a number of hours")?,
-            expires_at: after_days(&app, &fields)?,
+            expires_at: match after_days(&app, &fields)? {
+                None if fields.get("end") != Some(NEVER) => None,
+                at => Some(at),
+            },
             note: fields.get("note").map(str::to_owned),
         })
     };

@@ -1,6 +1,6 @@
 //! Access over the API: keys are made, used and revoked.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::key::Role;
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -252,4 +252,26 @@ async fn a_rotated_key_works_beside_its_successor_until_the_overlap_is_over(rig:
     let log = rig.all("/audit?action=api-key.rotate", 10).await;
     assert_eq!(log.len(), 2);
     assert_eq!(log[1]["note"], "a year has passed");
+}
+
+#[testkit::test]
+async fn a_rotated_key_is_followed_by_one_that_lasts_as_long_unless_another_end_is_said(rig: &Rig) {
+    let admin = rig.key_of(Role::Admin).await;
+    let body = json!({"name": "ada", "roles": ["viewer"], "expiresAt": rig.now() + TimeDelta::days(90)});
+    let old = answer(create(rig, &admin, body).await, 201).await;
+    let rotate = async |id: &Value, body: Value| {
+        let path = format!("/keys/{}/rotate", id.as_str().unwrap());
+        let request = rig.request("POST", &path).bearer_auth(&admin);
+        answer(request.json(&body).send().await.unwrap(), 201).await
+    };
+    let life = |key: &Value| {
+        let at = |name: &str| key[name].as_str()?.parse::<DateTime<Utc>>().ok();
+        Some(at("expiresAt")? - at("createdAt")?)
+    };
+    let new = rotate(&old["id"], json!({})).await;
+    // The database keeps microseconds.
+    let difference = life(&new).expect("an end") - life(&old).expect("an end");
+    assert_eq!(difference.num_seconds(), 0, "{new}");
+    let endless = rotate(&new["id"], json!({ "expiresAt": null })).await;
+    assert!(endless["expiresAt"].is_null(), "{endless}");
 }

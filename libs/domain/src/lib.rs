@@ -5,6 +5,7 @@
 //! Nothing here reads a clock, talks to a server or is `async`; callers pass the time in. Every rule has its one
 //! home here and is mirrored, never re-invented, by guarded SQL in `store`.
 
+pub mod audit;
 pub mod capability;
 pub mod clock;
 pub mod counted;

@@ -102,10 +102,10 @@ pub struct AuditView {
 pub struct AuditFilter {
     /// By this actor: as it was written, or the name of its API key or person alone.
     pub actor: Option<String>,
-    /// Of this action; one without a verb stands for every action on such things.
-    pub action: Option<String>,
-    /// Not of this action, in the same way.
-    pub without: Option<String>,
+    /// Of one of these actions.
+    pub actions: Option<Vec<String>>,
+    /// Of none of these actions.
+    pub without: Vec<String>,
     /// About this subject.
     pub subject: Option<String>,
     /// From here on.
@@ -126,19 +126,19 @@ macro_rules! entries {
              WHERE " + $subject + "
                AND id >= $4 AND id < coalesce($7, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
                AND ($1::text IS NULL OR actor = $1 OR starts_with(actor, $1 || ' (') OR starts_with(actor, $1 || ' <'))
-               AND ($2::text IS NULL OR action = $2 OR starts_with(action, $2 || '.'))
+               AND ($2::text[] IS NULL OR action = ANY ($2))
                AND at >= $5 AND ($6::timestamptz IS NULL OR at < $6)
-               AND ($9::text IS NULL OR NOT (action = $9 OR starts_with(action, $9 || '.')))
+               AND action <> ALL ($9)
              ORDER BY id DESC LIMIT $8",
             $filter.actor,
-            $filter.action,
+            $filter.actions.as_deref(),
             $filter.subject,
             first_id_at($filter.since.unwrap_or(DateTime::UNIX_EPOCH)),
             $filter.since.unwrap_or(DateTime::UNIX_EPOCH),
             $filter.until,
             $filter.before,
             i64::from($limit),
-            $filter.without,
+            &$filter.without,
         )
         .fetch_all(&$store.pool)
         .await?

@@ -28,9 +28,11 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) struct AuditParams {
     /// By this actor: the name of its key, or all of what an entry says.
     pub(crate) actor: Option<String>,
-    /// Of this action, such as `dead-letter.replay`; without a verb, such as `dead-letter`, every action on such things.
+    /// Of these actions, with commas between them, such as `dead-letter.replay`; a kind of things, such as `dead-letter`, stands for every action
+    /// on them, and the beginning of a word, such as `quota`, for every action that has such a word.
+    #[param(example = "quota,api-key")]
     pub(crate) action: Option<String>,
-    /// Not of this action, such as `rescue.start`; without a verb, such as `rescue`, of none on such things.
+    /// Not of these actions, said in the same way, such as `rescue`.
     pub(crate) without: Option<String>,
     /// About this, such as `push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d`.
     pub(crate) subject: Option<String>,
@@ -80,7 +82,7 @@ async fn of_reseller(
 ) -> Result<Vec<AuditView>, store::Error> {
     let filter = ActivityFilter {
         acts_of: None,
-        action: filter.action,
+        actions: filter.actions,
         since: filter.since,
         until: filter.until,
         before: filter.before,
@@ -113,15 +115,30 @@ pub(crate) fn filter(params: AuditParams) -> Result<AuditFilter, Problem> {
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
         return Err(Problem::query("until", "must be later than since"));
     }
+    let without = params.without.as_deref().map(|names| meant("without", names));
+    let actions = params.action.as_deref().map(|names| meant("action", names));
     Ok(AuditFilter {
         actor: params.actor,
-        action: params.action,
-        without: params.without,
+        actions: actions.transpose()?,
+        without: without.transpose()?.unwrap_or_default(),
         subject: params.subject,
         since,
         until,
         before: paging::read_id(params.cursor.as_deref())?,
     })
+}
+
+/// The actions that are meant by names with commas between them.
+fn meant(parameter: &'static str, names: &str) -> Result<Vec<String>, Problem> {
+    let mut actions = Vec::new();
+    for name in names.split(',').map(str::trim) {
+        let meant = domain::audit::meant(name);
+        if meant.is_empty() {
+            return Err(Problem::query(parameter, domain::audit::unknown(name)));
+        }
+        actions.extend(meant);
+    }
+    Ok(actions)
 }
 
 fn time(parameter: &'static str, text: Option<String>) -> Result<Option<DateTime<Utc>>, Problem> {

@@ -223,7 +223,7 @@ pub(crate) async fn list(
     let by = params.by.as_deref();
     let filter = ActivityFilter {
         acts_of: by.map(|by| acts_of(by, &reseller.id, &names)).transpose()?,
-        action: params.action,
+        actions: params.action.as_deref().map(domain::audit::meant),
         since: params.since,
         until: params.until,
         before,
@@ -244,7 +244,7 @@ pub(crate) async fn done_to_subscriptions(
     action: &str,
 ) -> Result<Vec<ActivityDocument>, Problem> {
     let filter = ActivityFilter {
-        action: Some(action.to_owned()),
+        actions: Some(vec![action.to_owned()]),
         ..ActivityFilter::default()
     };
     let read = async {

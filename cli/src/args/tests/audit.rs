@@ -7,7 +7,6 @@ use clap::CommandFactory as _;
 
 use super::{leaves, section};
 use crate::args::Cli;
-use crate::commands::audit::actions;
 
 /// What an operation leaves in the audit log.
 #[derive(Clone, Copy)]
@@ -334,7 +333,7 @@ fn every_command_of_operators_that_changes_something_takes_a_note() {
 #[test]
 fn the_guide_and_the_command_know_every_action_of_the_audit_log() {
     let section = section("audit").expect("a section");
-    let known: BTreeSet<String> = actions::all().collect();
+    let known: BTreeSet<String> = domain::audit::actions().collect();
     for action in &known {
         let named = section.contains(&format!("`{action}`"));
         assert!(named, "docs/cli.md does not tell of {action}");
@@ -345,7 +344,10 @@ fn the_guide_and_the_command_know_every_action_of_the_audit_log() {
                 for action in actions {
                     let named = section.contains(&format!("`{action}`"));
                     assert!(named, "{name}: docs/cli.md does not tell of {action}");
-                    assert!(known.contains(*action), "{name}: no hint names {action}");
+                    assert!(
+                        known.contains(*action),
+                        "{name}: {action} is not found by its name"
+                    );
                 }
             }
             Audit::None(why) => assert!(!why.is_empty(), "{name}"),

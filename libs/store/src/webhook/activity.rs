@@ -35,8 +35,8 @@ pub fn ending_of_visitors(reseller: &str) -> String {
 pub struct ActivityFilter {
     /// Of these alone.
     pub acts_of: Option<ActsOf>,
-    /// Of this action; one without a verb stands for every action on such things.
-    pub action: Option<String>,
+    /// Of one of these actions.
+    pub actions: Option<Vec<String>>,
     /// From here on.
     pub since: Option<DateTime<Utc>>,
     /// Before this.
@@ -130,7 +130,7 @@ impl Store {
                          CROSS JOIN LATERAL (
                              SELECT e.id FROM audit_log e
                              WHERE e.subject = s.subject AND ($3::uuid IS NULL OR e.id < $3)
-                               AND ($4::text IS NULL OR e.action = $4 OR starts_with(e.action, $4 || '.'))
+                               AND ($4::text[] IS NULL OR e.action = ANY ($4))
                                AND ($5::timestamptz IS NULL OR e.at >= $5) AND ($6::timestamptz IS NULL OR e.at < $6)
                                AND ($8::boolean IS NULL
                                     OR $8 = (e.actor = ANY ($2::text[]) OR coalesce(right(e.actor, length($9::text)) = $9, false)))
@@ -140,7 +140,7 @@ impl Store {
                          CROSS JOIN LATERAL (
                              SELECT e.id FROM audit_log e
                              WHERE e.actor = n.actor AND ($3::uuid IS NULL OR e.id < $3)
-                               AND ($4::text IS NULL OR e.action = $4 OR starts_with(e.action, $4 || '.'))
+                               AND ($4::text[] IS NULL OR e.action = ANY ($4))
                                AND ($5::timestamptz IS NULL OR e.at >= $5) AND ($6::timestamptz IS NULL OR e.at < $6)
                              ORDER BY e.id DESC LIMIT $7) AS x)) AS l
                   ORDER BY l.id DESC LIMIT $7))
@@ -149,7 +149,7 @@ impl Store {
             reseller,
             names,
             filter.before,
-            filter.action,
+            filter.actions.as_deref(),
             filter.since,
             filter.until,
             i64::from(limit),

@@ -234,7 +234,7 @@ async fn a_paused_job_stands_still_a_resumed_one_goes_on_and_a_cancelled_one_has
         .await;
     assert_eq!(unknown.unwrap(), JobCommanded::Unknown);
     let of_job = AuditFilter {
-        action: Some("dead-letter-job".to_owned()),
+        actions: Some(domain::audit::meant("dead-letter-job")),
         ..AuditFilter::default()
     };
     let log = store.list_audit(&of_job, 100).await.unwrap();

@@ -431,14 +431,17 @@ async fn the_log_tells_who_did_what_to_which_and_why_and_can_be_searched(pool: P
     assert_eq!(found(by("Anna")).await, ["Anna (2)", "Anna (1)"]);
     assert_eq!(found(by("Anna (1)")).await, ["Anna (1)"]);
     let of = |action: &str| AuditFilter {
-        action: Some(action.to_owned()),
+        actions: Some(vec![action.to_owned()]),
         ..AuditFilter::default()
     };
-    assert_eq!(found(of("dead-letter")).await.len(), 3);
+    let of_letters = AuditFilter {
+        actions: Some(domain::audit::meant("dead-letter")),
+        ..AuditFilter::default()
+    };
+    assert_eq!(found(of_letters).await.len(), 3);
     assert_eq!(found(of("dead-letter.discard")).await, ["Anna (2)"]);
-    assert_eq!(found(of("dead")).await.len(), 0);
     let without = |action: &str| AuditFilter {
-        without: Some(action.to_owned()),
+        without: domain::audit::meant(action),
         ..AuditFilter::default()
     };
     assert_eq!(found(without("dead-letter")).await, [] as [&str; 0]);

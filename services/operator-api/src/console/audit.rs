@@ -32,7 +32,7 @@ const ACTIONS: [(&str, &str); 15] = [
     ("lane", "Lanes"),
     ("reseller", "Resellers"),
     ("subscription", "Subscriptions"),
-    ("quota-request", "Quota requests"),
+    ("quota", "Quotas"),
     ("secret", "Signing secrets"),
     ("replay", "Replays of resellers"),
     ("notification", "Notifications"),

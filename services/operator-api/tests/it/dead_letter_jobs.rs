@@ -178,6 +178,9 @@ async fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing(rig:
         "since=2026-11-21T12:00:00Z&until=2026-11-21T12:00:00Z",
         "cursor=x",
         "who=me",
+        "action=dead-leter",
+        "action=dead-letter,",
+        "without=everything",
     ] {
         rig.refused("GET", &format!("/audit?{query}"), None, (400, "invalid-query"))
             .await;

@@ -43,6 +43,10 @@ async fn limits_are_set_together_and_the_record_holds_those_of_before(rig: &Rig)
         log.iter()
             .all(|entry| entry["subject"] == format!("subscription/{id}"))
     );
+    // A person who asks for quotas means these, too.
+    assert_eq!(rig.all("/audit?action=lane,quota", 10).await, log);
+    let without = rig.all("/audit?action=subscription&without=lane,quota", 10).await;
+    assert_eq!(without, [] as [Value; 0]);
 }
 
 #[testkit::test]

@@ -6,7 +6,7 @@ use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use domain::subscription::QuotaRequestStatus;
 use serde_json::json;
-use store::webhook::{Decided, Decision, Limits};
+use store::webhook::{Decided, Decision, LimitsChange};
 use uuid::Uuid;
 
 use super::database::{Database, by_hand};
@@ -50,7 +50,8 @@ pub(crate) enum QuotasCommand {
     },
     /// Sets limits of a subscription, whatever was asked for.
     #[command(
-        after_help = "Example:\n  postrider quotas set 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --daily-quota 50000 --note 'until the migration is over'"
+        after_help = "Examples:\n  postrider quotas set 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --daily-quota 50000 --note 'until the migration is over'\n  \
+                      postrider quotas set 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --default --note 'the migration is over'"
     )]
     Set(SetArgs),
 }
@@ -69,12 +70,32 @@ pub(crate) struct SetArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 struct LimitArgs {
-    /// Notifications a day.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
-    daily_quota: Option<u32>,
-    /// Attempts a second.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    requests_per_second: Option<u32>,
+    /// Notifications a day; the word default for those of the configuration.
+    #[arg(long, value_name = "N", value_parser = |text: &str| Limit::of(text, 1_000_000_000))]
+    daily_quota: Option<Limit>,
+    /// Attempts a second; the word default for those of the configuration.
+    #[arg(long, value_name = "N", value_parser = |text: &str| Limit::of(text, 100_000))]
+    requests_per_second: Option<Limit>,
+    /// Takes both limits away, so that those of the configuration hold.
+    #[arg(long, conflicts_with_all = ["daily_quota", "requests_per_second"])]
+    default: bool,
+}
+
+/// A limit of a subscription; the default when it has none of its own.
+#[derive(Debug, Clone, Copy)]
+struct Limit(Option<u32>);
+
+impl Limit {
+    fn of(text: &str, most: u32) -> Result<Self, String> {
+        if text == "default" {
+            return Ok(Self(None));
+        }
+        let limit = text.parse::<u32>().ok();
+        let limit = limit.filter(|limit| (1..=most).contains(limit));
+        limit
+            .map(|limit| Self(Some(limit)))
+            .ok_or_else(|| format!("a limit is a number from 1 to {most}, or default"))
+    }
 }
 
 const COLUMNS: [ShownColumn; 9] = [
@@ -162,9 +183,17 @@ async fn decide(database: &Database, id: Uuid, decision: Decision) -> anyhow::Re
 }
 
 async fn set(database: &Database, args: &SetArgs) -> anyhow::Result<()> {
-    let limits = Limits {
-        daily_quota: args.limits.daily_quota,
-        requests_per_second: args.limits.requests_per_second,
+    let asked = |limit: Option<Limit>| {
+        let limit = if args.limits.default {
+            Some(Limit(None))
+        } else {
+            limit
+        };
+        limit.map(|Limit(limit)| limit)
+    };
+    let limits = LimitsChange {
+        daily_quota: asked(args.limits.daily_quota),
+        requests_per_second: asked(args.limits.requests_per_second),
     };
     let found = database
         .store

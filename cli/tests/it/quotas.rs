@@ -99,6 +99,34 @@ async fn a_request_is_denied_and_changes_nothing(pool: PgPool) {
 }
 
 #[testkit::database_test]
+async fn limits_are_taken_away_again(pool: PgPool) {
+    let subscription = SubscriptionRow::active()
+        .daily_quota(9)
+        .requests_per_second(3)
+        .make(&pool)
+        .await;
+    let set = |limit: &str| {
+        postrider(&format!("quotas set {subscription} {limit}"))
+            .on(&pool)
+            .run()
+    };
+    succeeds(&set("--requests-per-second default"));
+    assert_eq!(limits(&pool, subscription).await, (Some(9), None));
+    succeeds(&set("--requests-per-second 4"));
+    succeeds(&set("--default"));
+    assert_eq!(limits(&pool, subscription).await, (None, None));
+    let details: Value = sqlx::query_scalar("SELECT details FROM audit_log ORDER BY id DESC LIMIT 1")
+        .fetch_one(&pool)
+        .await
+        .expect("the audit log");
+    let taken = |from: u32| json!({"from": from, "to": null});
+    assert_eq!(
+        details,
+        json!({"dailyQuota": taken(9), "requestsPerSecond": taken(4)})
+    );
+}
+
+#[testkit::database_test]
 async fn limits_are_set_one_by_one(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     let set = |limit: &str| {
@@ -110,7 +138,12 @@ async fn limits_are_set_one_by_one(pool: PgPool) {
     assert_eq!(limits(&pool, subscription).await, (Some(9), None));
     succeeds(&set("--requests-per-second 3"));
     assert_eq!(limits(&pool, subscription).await, (Some(9), Some(3)));
-    for wrong in ["", "--daily-quota 0", "--requests-per-second x"] {
+    for wrong in [
+        "",
+        "--daily-quota 0",
+        "--requests-per-second x",
+        "--default --daily-quota 9",
+    ] {
         assert_eq!(set(wrong).code, Some(2), "{wrong}");
     }
     let unknown = format!("quotas set {} --daily-quota 9", Uuid::nil());

@@ -9,7 +9,7 @@ use domain::subscription::SubscriptionState;
 use http_api::paging::{self, List};
 use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
-use store::webhook::{Limits, ResellerView, SubscriptionFilter, SubscriptionView};
+use store::webhook::{LimitsChange, ResellerView, SubscriptionFilter, SubscriptionView};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -309,21 +309,20 @@ pub(crate) async fn limit(
             .map_err(|problem| wrong.push(problem))
             .ok()
     };
-    let limits = Limits {
-        daily_quota: read("dailyQuota", payload.daily_quota, QUOTA_MAX).flatten(),
+    let limits = LimitsChange {
+        daily_quota: read("dailyQuota", payload.daily_quota, QUOTA_MAX),
         requests_per_second: read(
             "requestsPerSecond",
             payload.requests_per_second,
             REQUESTS_PER_SECOND_MAX,
-        )
-        .flatten(),
+        ),
     };
     if !wrong.is_empty() {
         return Err(Problem::fields(wrong));
     }
     let act = admin.act(note::optional(payload.note.as_deref())?, app.now());
     let setting = async {
-        match app.store.replace_limits(id, limits, act).await? {
+        match app.store.set_limits(id, limits, act).await? {
             true => app.store.find_any_subscription(id).await,
             false => Ok(None),
         }

@@ -26,13 +26,22 @@ pub struct QuotaView {
     pub scheduled: u64,
 }
 
-/// New limits of a subscription; `None` leaves one as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+/// Which limits of a subscription change: `None` leaves one as it is, and `Some(None)` is the default from then on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LimitsChange {
     /// Notifications a day.
-    pub daily_quota: Option<u32>,
+    pub daily_quota: Option<Option<u32>>,
     /// Attempts a second.
-    pub requests_per_second: Option<u32>,
+    pub requests_per_second: Option<Option<u32>>,
+}
+
+/// The limits of a subscription of its own; the default where there is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Notifications a day.
+    pub(super) daily_quota: Option<u32>,
+    /// Attempts a second.
+    pub(super) requests_per_second: Option<u32>,
 }
 
 impl Limits {
@@ -84,37 +93,29 @@ impl Store {
         }))
     }
 
-    /// Sets limits of a subscription, whosever it is; what is `None` stays. `false` when there is none with this identifier.
-    pub async fn set_limits(&self, subscription: Uuid, limits: Limits, act: Act<'_>) -> Result<bool, Error> {
-        let mut transaction = self.pool.begin().await?;
-        let Some(before) = locked_limits(&mut transaction, subscription).await? else {
-            return Ok(false);
-        };
-        let after = Limits {
-            daily_quota: limits.daily_quota.or(before.daily_quota),
-            requests_per_second: limits.requests_per_second.or(before.requests_per_second),
-        };
-        if before != after {
-            put(&mut transaction, subscription, (before, after), act).await?;
-        }
-        transaction.commit().await?;
-        Ok(true)
-    }
-
-    /// Puts both limits of a subscription in place of those it has; what is `None` is the default from then on. `false` when there is
-    /// none with this identifier.
-    pub async fn replace_limits(
+    /// Changes limits of a subscription, whosever it is. `false` when there is none with this identifier.
+    pub async fn set_limits(
         &self,
         subscription: Uuid,
-        limits: Limits,
+        change: LimitsChange,
         act: Act<'_>,
     ) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         let Some(before) = locked_limits(&mut transaction, subscription).await? else {
             return Ok(false);
         };
-        if before != limits {
-            put(&mut transaction, subscription, (before, limits), act).await?;
+        let after = Limits {
+            daily_quota: change.daily_quota.unwrap_or(before.daily_quota),
+            requests_per_second: change.requests_per_second.unwrap_or(before.requests_per_second),
+        };
+        if before != after {
+            change_limits(&mut transaction, subscription, after, act.at).await?;
+            let entry = act.entry(
+                "subscription.limits",
+                subject(subscription),
+                after.changes(before),
+            );
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(true)
@@ -136,21 +137,6 @@ pub(super) async fn locked_limits(
         daily_quota: row.daily_quota.map(i32::unsigned_abs),
         requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
     }))
-}
-
-async fn put(
-    connection: &mut PgConnection,
-    subscription: Uuid,
-    (before, after): (Limits, Limits),
-    act: Act<'_>,
-) -> Result<(), Error> {
-    change_limits(connection, subscription, after, act.at).await?;
-    let entry = act.entry(
-        "subscription.limits",
-        subject(subscription),
-        after.changes(before),
-    );
-    entry.record(connection).await
 }
 
 /// Puts limits in place of those of before, which hold from the next claim on, and has the line looked at.

@@ -7,7 +7,7 @@ use chrono::{NaiveDate, TimeDelta};
 use domain::notification::{NotificationId, NotificationState};
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{ClaimTerms, Limits};
+use store::webhook::{ClaimTerms, LimitsChange};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Leftover, leaves};
@@ -61,9 +61,9 @@ async fn no_day_is_overbooked_while_the_quota_goes_up_and_down(portal: Portal) {
     let claiming: Vec<_> = claiming.collect();
     let changing = async {
         for quota in [HIGHEST, 5, 50, 3, 40, 60, 10] {
-            let limits = Limits {
-                daily_quota: Some(quota),
-                ..Limits::default()
+            let limits = LimitsChange {
+                daily_quota: Some(Some(quota)),
+                ..LimitsChange::default()
             };
             assert!(
                 portal

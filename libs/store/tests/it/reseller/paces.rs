@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::{NotificationId, NotificationState};
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{ClaimTerms, Claims, Limits};
+use store::webhook::{ClaimTerms, Claims, LimitsChange};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 
@@ -154,9 +154,9 @@ async fn a_changed_rate_holds_for_what_waits_and_for_what_comes(pool: PgPool) {
     let made = ids(&notifications(&pool, NotificationState::Queued, subscription, 250).await);
     let (first, _) = claim_rated(&store, &made).await;
     let set_rate = async |rate| {
-        let limits = Limits {
-            requests_per_second: Some(rate),
-            ..Limits::default()
+        let limits = LimitsChange {
+            requests_per_second: Some(Some(rate)),
+            ..LimitsChange::default()
         };
         assert!(store.set_limits(subscription, limits, act(noon())).await.unwrap());
         pass(&pool, 60.0).await;

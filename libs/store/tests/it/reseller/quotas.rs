@@ -6,7 +6,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationId, NotificationState, NotificationStatus};
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{ClaimTerms, Limits, NotificationSearch};
+use store::webhook::{ClaimTerms, LimitsChange, NotificationSearch};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -28,9 +28,9 @@ async fn in_line(pool: &PgPool) -> Vec<NotificationId> {
 }
 
 pub(super) async fn set_quota(store: &Store, subscription: Uuid, quota: u32) {
-    let limits = Limits {
-        daily_quota: Some(quota),
-        ..Limits::default()
+    let limits = LimitsChange {
+        daily_quota: Some(Some(quota)),
+        ..LimitsChange::default()
     };
     assert!(store.set_limits(subscription, limits, act(noon())).await.unwrap());
 }

@@ -33,12 +33,13 @@ Examples:
   postrider portal-links create --reseller acme
   postrider portal-links create --reseller acme --note 'sees no deliveries, ticket 4711'      for operators
   postrider portal-links create --person anna --capability bodies --capability resend
+  postrider portal-links create --person anna --only-look --landing /app/deliveries --time-zone Europe/Riga
   postrider portal-links visits
   postrider portal-links end 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider portal-links end --person anna")]
 pub(crate) enum PortalLinksCommand {
     /// Makes a link that opens the dashboard once; standard output is the link and nothing else.
-    Create(CreateArgs),
+    Create(Box<CreateArgs>),
     /// Lists the visits to the dashboard that go on, the newest first.
     Visits(VisitsArgs),
     /// Ends visits to the dashboard: one, those of a person, or all; open pages are refused within seconds.
@@ -87,17 +88,47 @@ pub(crate) struct CreateArgs {
     /// Who visits, for the records.
     #[arg(long, value_name = "NAME", default_value = "command line")]
     person: String,
+    /// What the person is called, for the records; as --person says when it is left out.
+    #[arg(long)]
+    name: Option<String>,
     /// What the visit may do beside looking; may be repeated. Everything when it is left out.
     #[arg(long = "capability", value_name = "NAME", value_parser = CAPABILITIES)]
     capabilities: Vec<String>,
+    /// The visit may look and nothing else.
+    #[arg(long, conflicts_with = "capabilities")]
+    only_look: bool,
     /// How long the visit lasts, in minutes.
     #[arg(long, value_name = "N", default_value_t = 480, value_parser = clap::value_parser!(u32).range(15..=720))]
     minutes: u32,
+    /// For how long the link can be used, in seconds.
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(30..=900))]
+    link_seconds: u32,
+    /// The page that the visit begins with, under /app.
+    #[arg(long, value_name = "PATH")]
+    landing: Option<String>,
+    /// The origin of the page that may frame the visit, one of portal.embed.origins; without it none may.
+    #[arg(long, value_name = "ORIGIN")]
+    parent_origin: Option<String>,
+    /// Where the person can have another link made, when the visit is over.
+    #[arg(long, value_name = "URL")]
+    return_url: Option<String>,
+    /// The colours of the pages; what the browser prefers when it is left out.
+    #[arg(long, value_parser = ["light", "dark"])]
+    theme: Option<String>,
+    /// The person's language, such as lv-LV. The pages are in English at present.
+    #[arg(long, value_name = "TAG")]
+    locale: Option<String>,
+    /// In which zone times are shown at first, such as Europe/Riga; UTC when it is left out.
+    #[arg(long, value_name = "ZONE")]
+    time_zone: Option<String>,
     /// For operators: why they look at what the reseller sees; kept in the audit log. The visit lasts 60 minutes.
     #[arg(
         long,
         requires = "reseller",
-        conflicts_with_all = ["person", "capabilities", "minutes"],
+        conflicts_with_all = [
+            "person", "name", "capabilities", "only_look", "minutes", "link_seconds", "landing", "parent_origin", "return_url", "theme",
+            "locale", "time_zone",
+        ],
         help_heading = OPERATORS,
     )]
     note: Option<String>,
@@ -120,14 +151,14 @@ const VISITS: [ShownColumn; 7] = [
 /// Does what the command says.
 pub(crate) async fn run(command: PortalLinksCommand) -> anyhow::Result<()> {
     match command {
-        PortalLinksCommand::Create(args) => create(args).await,
+        PortalLinksCommand::Create(args) => create(&args).await,
         PortalLinksCommand::Visits(args) => visits(args).await,
         PortalLinksCommand::End(args) => end(args).await,
     }
 }
 
-async fn create(args: CreateArgs) -> anyhow::Result<()> {
-    let (made, minutes) = made(&args).await?;
+async fn create(args: &CreateArgs) -> anyhow::Result<()> {
+    let (made, minutes) = made(args).await?;
     if args.common.is_json() {
         return output::json(&made);
     }
@@ -156,16 +187,23 @@ async fn made(args: &CreateArgs) -> anyhow::Result<(Value, String)> {
 }
 
 async fn made_by_portal(args: &CreateArgs) -> anyhow::Result<Value> {
-    let capabilities = if args.capabilities.is_empty() {
+    let capabilities = if args.capabilities.is_empty() && !args.only_look {
         CAPABILITIES.map(str::to_owned).to_vec()
     } else {
         args.capabilities.clone()
     };
     let request = json!({
         "resellerId": args.reseller,
-        "person": { "id": args.person },
+        "person": { "id": args.person, "name": args.name },
         "capabilities": capabilities,
+        "linkSeconds": args.link_seconds,
         "visitMinutes": args.minutes,
+        "landing": args.landing,
+        "parentOrigin": args.parent_origin,
+        "returnUrl": args.return_url,
+        "theme": args.theme,
+        "locale": args.locale,
+        "timeZone": args.time_zone,
         // The key that is shown here opens all of it anyhow.
         "authTime": SystemClock.now().to_rfc3339_opts(SecondsFormat::Millis, true),
     });

@@ -276,6 +276,12 @@ async fn what_stands_around_deliveries_is_looked_at(it: Installation) {
     let days = call(&lane, &format!("quota days {id}")).await;
     assert!(days.stderr.contains("the busiest of these days"), "{days:?}");
     assert_eq!(document(&lane, "portal-links visits").await["items"], json!([]));
+    let framed = "portal-links create --parent-origin https://elsewhere.example --landing /app/deliveries --time-zone Mars";
+    let told = refused(&lane, framed).await;
+    assert!(
+        told.contains("parentOrigin") && told.contains("timeZone"),
+        "{told}"
+    );
     let none = refused(&lane, "portal-links end --all").await;
     assert!(none.contains("no such visit goes on"), "{none}");
     for (signed_with, code, verdict) in [

@@ -184,6 +184,41 @@ async fn visits_to_the_dashboard_are_listed_and_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_link_is_asked_for_with_all_that_the_options_say() {
+    let made = async |Json(asked): Json<Value>| {
+        Json(json!({"id": OTHER, "url": asked.to_string(), "expiresAt": "2026-11-21T12:05:00Z"}))
+    };
+    let url = pretended(Router::new().route("/portal-links", post(made))).await;
+    let asked = |options: &str| -> Value {
+        let made = run(&format!("portal-links create {options}"), &url);
+        serde_json::from_str(&made.stdout).expect("what was asked for")
+    };
+    let everything = asked("");
+    assert_eq!(everything["capabilities"].as_array().map(Vec::len), Some(6));
+    assert_eq!(everything["theme"], Value::Null);
+    let little = asked(
+        "--person user-17 --name Anna --only-look --minutes 15 --link-seconds 60 --landing /app/deliveries \
+         --parent-origin https://panel.example --return-url https://panel.example/x --theme dark --locale lv-LV \
+         --time-zone Europe/Riga",
+    );
+    let expected = json!({
+        "resellerId": null, "person": {"id": "user-17", "name": "Anna"}, "capabilities": [], "linkSeconds": 60, "visitMinutes": 15,
+        "landing": "/app/deliveries", "parentOrigin": "https://panel.example", "returnUrl": "https://panel.example/x",
+        "theme": "dark", "locale": "lv-LV", "timeZone": "Europe/Riga", "authTime": little["authTime"],
+    });
+    assert_eq!(little, expected);
+    for wrong in [
+        "--only-look --capability bodies",
+        "--theme blue",
+        "--link-seconds 901",
+        "--reseller acme --note why --theme dark",
+    ] {
+        let refused = run(&format!("portal-links create {wrong}"), &url);
+        assert_eq!(refused.code, Some(2), "{wrong}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_waits_is_added_up_with_whose_pause_it_waits_for() {
     let summary = async || {
         let waiting = json!([{"reason": "PAUSED", "day": null, "firstAt": null, "lastAt": null, "count": 7}]);

@@ -260,9 +260,9 @@ fn location(made: &MadeDocument) -> [(http::HeaderName, String); 1] {
     [(LOCATION, format!("/keys/{}", made.made.id))]
 }
 
-/// Rotates an API key: makes one of the same name, roles, limits and length of life, and lets the old one end when the overlap is over. The answer is the only one
-/// that holds the new key. A request that is repeated because its answer was lost makes no second one: revoke the one that the 409 names, and rotate
-/// again.
+/// Rotates an API key: makes one of the same name, roles, limits and length of life, and lets the old one end when the overlap is over. The
+/// answer is the only one that holds the new key. A request that is repeated because its answer was lost makes no second one: revoke the one that
+/// the 409 names, and rotate again.
 ///
 /// The last key of an administrator is not rotated into one that ends earlier than it.
 ///

@@ -318,7 +318,7 @@ sections! {
         pub secrets: Duration = duration("secretsInDays", Days, 1..=36_500),
         /// Deleted subscriptions.
         pub subscriptions: Duration = duration("subscriptionsInDays", Days, 1..=36_500),
-        /// The audit log, and quota requests that were decided.
+        /// The audit log, outages that are over, and quota requests that were decided.
         pub audit: Duration = duration("auditInDays", Days, 1..=36_500),
     }
 

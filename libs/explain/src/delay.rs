@@ -1,10 +1,11 @@
-//! Where the time of a push or a notification went: the sum of it by what took it. What is known of the past are its attempts; what it waits for
-//! now, its describer knows.
+//! Where the time of a push or a notification went: the sum of it by what took it. What is known of the past are its attempts and what had stopped
+//! them; what it waits for now, its describer knows.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::course::{Attempted, Course, Phase, Stop, walk};
 use crate::words::{length, of};
 
 /// What is over sooner has no delay to tell of.
@@ -30,7 +31,8 @@ pub struct Delay {
 #[schema(as = StoryDelayPart)]
 pub struct DelayPart {
     /// `BEFORE_FIRST_ATTEMPT`, `ATTEMPTS`, `BETWEEN_ATTEMPTS`, `BEFORE_SENT_AGAIN` (from its end until it was to be sent again), `WAITING` (since its
-    /// last attempt, or since it was accepted or to be sent again).
+    /// last attempt, or since it was accepted or to be sent again); and of the time in which it could have been sent, `PAUSED` (by an operator)
+    /// and `HELD` (Swrve was out of order).
     #[schema(value_type = String, example = "BETWEEN_ATTEMPTS")]
     pub cause: &'static str,
     /// How long, in milliseconds.
@@ -38,47 +40,39 @@ pub struct DelayPart {
     pub millis: u64,
 }
 
-/// An attempt, as far as it took time.
-pub(crate) struct Attempted {
-    pub(crate) number: u32,
-    pub(crate) started_at: DateTime<Utc>,
-    /// None of one that goes on, or whose outcome was lost.
-    pub(crate) millis: Option<i64>,
-}
-
-/// What the time is told of.
-pub(crate) struct Course<'a> {
-    pub(crate) accepted_at: DateTime<Utc>,
-    /// None of what has not ended.
-    pub(crate) finished_at: Option<DateTime<Utc>>,
-    pub(crate) now: DateTime<Utc>,
-    /// Whether its last attempt goes on.
-    pub(crate) claimed: bool,
-    /// How many attempts there were when it was to be sent again; 0 when it never was.
-    pub(crate) again_after: u32,
-    /// When that was, as far as it is known.
-    pub(crate) again_at: Option<DateTime<Utc>>,
-    /// What it waits for, after "waiting".
-    pub(crate) waits: &'a str,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
+pub(crate) enum Cause {
     Before,
     Attempts,
     Between,
     Again,
     Waiting,
+    /// An operator had it paused.
+    Paused,
+    /// Swrve was out of order.
+    Held,
 }
 
 impl Cause {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::Before,
         Self::Attempts,
         Self::Between,
         Self::Again,
         Self::Waiting,
+        Self::Paused,
+        Self::Held,
     ];
+
+    fn of(phase: Phase) -> Self {
+        match phase {
+            Phase::Before => Self::Before,
+            Phase::Attempt => Self::Attempts,
+            Phase::Between => Self::Between,
+            Phase::Again => Self::Again,
+            Phase::Waiting => Self::Waiting,
+        }
+    }
 
     fn as_str(self) -> &'static str {
         match self {
@@ -87,65 +81,45 @@ impl Cause {
             Self::Between => "BETWEEN_ATTEMPTS",
             Self::Again => "BEFORE_SENT_AGAIN",
             Self::Waiting => "WAITING",
+            Self::Paused => "PAUSED",
+            Self::Held => "HELD",
         }
     }
 }
 
-/// The sum for what took so long that one may ask; `attempts` has the first one first.
-pub(crate) fn delay(course: &Course<'_>, attempts: impl IntoIterator<Item = Attempted>) -> Option<Delay> {
-    let end = course.finished_at.unwrap_or(course.now);
-    if end - course.accepted_at < LEAST {
+/// The sum for what took so long that one may ask; `attempts` has the first one first, `stops` are what had kept it back, and `waits` is what it
+/// waits for, after "waiting".
+pub(crate) fn delay(
+    course: &Course,
+    waits: &str,
+    attempts: &[Attempted],
+    stops: &[Stop<Cause>],
+) -> Option<Delay> {
+    let time = course.end() - course.accepted_at;
+    if time < LEAST {
         return None;
     }
-    let attempts: Vec<Attempted> = attempts.into_iter().collect();
     let mut spent = Cause::ALL.map(|cause| (cause, TimeDelta::zero()));
-    let mut done = course.accepted_at;
-    // Clocks differ, so nothing begins before what was before it has ended.
-    let mut until = |at: DateTime<Utc>, cause: Cause| {
-        let took = (at.min(end) - done).max(TimeDelta::zero());
-        for (of, sum) in &mut spent {
-            if *of == cause {
+    for stretch in walk(course, attempts) {
+        for (stopped, took) in stretch.split(stops) {
+            let cause = stopped.unwrap_or(Cause::of(stretch.phase));
+            for (_, sum) in spent.iter_mut().filter(|(of, _)| *of == cause) {
                 *sum += took;
             }
         }
-        done += took;
-    };
-    for (place, attempt) in attempts.iter().enumerate() {
-        let is_again = course.again_after > 0 && attempt.number == course.again_after + 1;
-        let before = match attempt.number {
-            _ if is_again => Cause::Again,
-            1 => Cause::Before,
-            // The earliest of many attempts are not told.
-            _ => Cause::Between,
-        };
-        until(attempt.started_at, before);
-        let goes_on = course.claimed && place + 1 == attempts.len();
-        let ended = match attempt.millis {
-            Some(millis) => {
-                attempt.started_at + TimeDelta::milliseconds(millis.clamp(0, i64::from(u32::MAX)))
-            }
-            None if goes_on => end,
-            None => attempt.started_at,
-        };
-        until(ended, Cause::Attempts);
     }
-    let last = attempts.last().map_or(0, |attempt| attempt.number);
-    if let Some(again) = course.again_at.filter(|_| last == course.again_after) {
-        until(again, Cause::Again);
-    }
-    until(end, Cause::Waiting);
     spent.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
     let said: Vec<String> = spent
         .iter()
         .filter(|(_, sum)| *sum >= TimeDelta::seconds(1))
-        .map(|(cause, sum)| said(*cause, *sum, course, attempts.len()))
+        .map(|(cause, sum)| said(*cause, *sum, course, (attempts.len(), waits)))
         .collect();
     let how = if course.finished_at.is_some() {
         "until it ended"
     } else {
         "since it was accepted"
     };
-    let all = words_for(end - course.accepted_at);
+    let all = words_for(time);
     let parts = spent.iter().filter(|(_, sum)| *sum > TimeDelta::zero());
     Some(Delay {
         text: format!("{all} {how}: {}.", said.join(", ")),
@@ -162,7 +136,7 @@ fn words_for(time: TimeDelta) -> String {
     length(time.to_std().unwrap_or_default())
 }
 
-fn said(cause: Cause, sum: TimeDelta, course: &Course<'_>, attempts: usize) -> String {
+fn said(cause: Cause, sum: TimeDelta, course: &Course, (attempts, waits): (usize, &str)) -> String {
     let took = words_for(sum);
     match cause {
         Cause::Before => format!("{took} before the first attempt"),
@@ -173,13 +147,18 @@ fn said(cause: Cause, sum: TimeDelta, course: &Course<'_>, attempts: usize) -> S
             format!("{took} after the last attempt")
         }
         Cause::Waiting if course.finished_at.is_some() => format!("{took} waiting"),
-        Cause::Waiting => format!("{took} waiting {}", course.waits),
+        Cause::Waiting => format!("{took} waiting {waits}"),
+        Cause::Paused => format!("{took} paused by an operator"),
+        Cause::Held => format!("{took} held while Swrve was out of order"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use chrono::{DateTime, Utc};
+
     use super::*;
+    use crate::course::Due;
 
     fn at(seconds: i64) -> DateTime<Utc> {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
@@ -190,39 +169,45 @@ mod tests {
             number,
             started_at: at(second),
             millis,
+            goes_on: false,
+            next: Due::At(at(second)),
         }
     }
 
-    fn course(finished: Option<i64>, now: i64) -> Course<'static> {
+    fn course(finished: Option<i64>, now: i64) -> Course {
         Course {
             accepted_at: at(0),
             finished_at: finished.map(at),
             now: at(now),
-            claimed: false,
+            first: Due::At(at(0)),
+            due_at: None,
             again_after: 0,
             again_at: None,
-            waits: "for the daily quota",
         }
     }
 
-    fn text(course: &Course<'_>, attempts: Vec<Attempted>) -> String {
-        delay(course, attempts).expect("a delay").text
+    fn told(course: &Course, attempts: &[Attempted]) -> Option<Delay> {
+        delay(course, "for the daily quota", attempts, &[])
+    }
+
+    fn text(course: &Course, attempts: &[Attempted]) -> String {
+        told(course, attempts).expect("a delay").text
     }
 
     #[test]
     fn what_waits_says_for_what_and_what_was_quick_has_no_delay() {
         assert_eq!(
-            text(&course(None, 4 * 3_600), Vec::new()),
+            text(&course(None, 4 * 3_600), &[]),
             "4 h since it was accepted: 4 h waiting for the daily quota."
         );
-        assert_eq!(delay(&course(None, 9), Vec::new()), None);
-        assert_eq!(delay(&course(Some(2), 3_600), Vec::new()), None);
+        assert_eq!(told(&course(None, 9), &[]), None);
+        assert_eq!(told(&course(Some(2), 3_600), &[]), None);
     }
 
     #[test]
     fn the_longest_part_comes_first_and_the_parts_are_the_whole() {
-        let attempts = vec![attempt(1, 3, Some(1_000)), attempt(2, 1_204, Some(500))];
-        let told = delay(&course(Some(1_206), 9_999), attempts).expect("a delay");
+        let attempts = [attempt(1, 3, Some(1_000)), attempt(2, 1_204, Some(500))];
+        let told = told(&course(Some(1_206), 9_999), &attempts).expect("a delay");
         assert_eq!(
             told.text,
             "20 min 6 s until it ended: 20 min between attempts, 3 s before the first attempt, 1 s in 2 attempts, \
@@ -235,17 +220,17 @@ mod tests {
 
     #[test]
     fn an_attempt_that_goes_on_counts_as_such_and_one_that_was_lost_as_what_followed() {
-        let going_on = Course {
-            claimed: true,
-            ..course(None, 30)
+        let going_on = Attempted {
+            goes_on: true,
+            ..attempt(1, 0, None)
         };
         assert_eq!(
-            text(&going_on, vec![attempt(1, 0, None)]),
+            text(&course(None, 30), &[going_on]),
             "30 s since it was accepted: 30 s in 1 attempt."
         );
-        let lost = vec![attempt(1, 5, None)];
+        let lost = [attempt(1, 5, None)];
         assert_eq!(
-            text(&course(None, 30), lost),
+            text(&course(None, 30), &lost),
             "30 s since it was accepted: 25 s waiting for the daily quota, 5 s before the first attempt."
         );
     }
@@ -256,9 +241,9 @@ mod tests {
             again_after: 1,
             ..course(Some(7_201), 9_999)
         };
-        let attempts = vec![attempt(1, 1, Some(0)), attempt(2, 7_201, Some(0))];
+        let attempts = [attempt(1, 1, Some(0)), attempt(2, 7_201, Some(0))];
         assert_eq!(
-            text(&again, attempts),
+            text(&again, &attempts),
             "2 h until it ended: 2 h before it was to be sent again, 1 s before the first attempt."
         );
     }
@@ -271,17 +256,34 @@ mod tests {
             ..course(None, 7_260)
         };
         assert_eq!(
-            text(&again, vec![attempt(1, 0, Some(0))]),
+            text(&again, &[attempt(1, 0, Some(0))]),
             "2 h 1 min since it was accepted: 2 h before it was to be sent again, 1 min waiting for the daily quota."
         );
     }
 
     #[test]
     fn clocks_that_differ_make_no_negative_part() {
-        let attempts = vec![attempt(1, -40, Some(1_000)), attempt(2, 90, Some(1_000))];
+        let attempts = [attempt(1, -40, Some(1_000)), attempt(2, 90, Some(1_000))];
         assert_eq!(
-            text(&course(Some(60), 60), attempts),
+            text(&course(Some(60), 60), &attempts),
             "1 min until it ended: 1 min between attempts."
         );
+    }
+
+    #[test]
+    fn what_was_stopped_says_by_what() {
+        let stop = |cause, from, until| Stop {
+            cause,
+            from: at(from),
+            until: Some(at(until)),
+        };
+        let stops = [stop(Cause::Paused, -60, 12), stop(Cause::Held, 5, 18)];
+        let told = delay(&course(Some(21), 99), "", &[attempt(1, 21, Some(0))], &stops).expect("a delay");
+        assert_eq!(
+            told.text,
+            "21 s until it ended: 12 s paused by an operator, 6 s held while Swrve was out of order, 3 s before the first attempt."
+        );
+        let causes: Vec<_> = told.parts.iter().map(|part| part.cause).collect();
+        assert_eq!(causes, ["PAUSED", "HELD", "BEFORE_FIRST_ATTEMPT"]);
     }
 }

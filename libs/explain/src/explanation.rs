@@ -5,13 +5,15 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use config::Config;
+use domain::notification::RetryPolicy;
 use serde::Serialize;
 use store::push::HoldView;
-use store::{AuditView, DeadLetterState, DeadLetterView, PauseView};
+use store::{AuditView, DeadLetterState, DeadLetterView, PausePeriod, PauseView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::delay::Delay;
+use crate::course::Stop;
+use crate::delay::{Cause, Delay};
 use crate::words::{time, when};
 
 /// What became of one thing, in sentences. The shape is documented in docs/cli.md and stable.
@@ -97,14 +99,14 @@ pub struct Context {
 /// What is configured and decides what comes next.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    pub(crate) push_attempts: u32,
+    pub(crate) push_retry: domain::push::RetryPolicy,
     /// The least time between two pushes.
     pub(crate) push_pace: Duration,
     pub(crate) push_zone: Tz,
     /// For how long a push may still be sent after its window.
     pub(crate) window_grace: Duration,
-    /// Further attempts of a notification after its first.
-    pub(crate) delivery_retries: u32,
+    /// Further attempts of a notification after its first, by the short plan.
+    pub(crate) delivery_retry: RetryPolicy,
     /// For how long a notification may wait until it is given up.
     pub(crate) delivery_max_age: Duration,
     pub(crate) daily_quota: u32,
@@ -118,11 +120,19 @@ impl From<&Config> for Rules {
     fn from(config: &Config) -> Self {
         let (push, reseller) = (&config.push, &config.reseller);
         Self {
-            push_attempts: push.retry.max_attempts,
+            push_retry: domain::push::RetryPolicy {
+                delay: push.retry.delay,
+                max_attempts: push.retry.max_attempts,
+            },
             push_pace: config.swrve.delay,
             push_zone: push.time_zone,
             window_grace: push.cron.grace,
-            delivery_retries: reseller.retry.max_retries,
+            delivery_retry: RetryPolicy {
+                max_retries: reseller.retry.max_retries,
+                initial_delay: reseller.retry.initial_delay,
+                max_delay: reseller.retry.max_delay,
+                max_retry_after: reseller.retry.max_retry_after,
+            },
             delivery_max_age: reseller.delivery.max_age,
             daily_quota: reseller.subscription.daily_quota,
             after_outage: reseller.replay.after_outage,
@@ -184,6 +194,32 @@ pub(crate) fn after_pause(pause: &PauseView, what: &str) -> Next {
         at: pause.until,
         text: format!("It goes on {}.", end_of(pause, what)),
     }
+}
+
+/// What pauses kept from being sent meanwhile.
+pub(crate) fn stops_of(pauses: &[PausePeriod]) -> impl Iterator<Item = Stop<Cause>> {
+    pauses.iter().map(|pause| Stop {
+        cause: Cause::Paused,
+        from: pause.paused_at,
+        until: pause.resumed_at,
+    })
+}
+
+/// The pauses that are over, of what began at `since`; one that is in force is the headline's.
+pub(crate) fn of_pauses(pauses: &[PausePeriod], since: DateTime<Utc>) -> impl Iterator<Item = Line> {
+    pauses.iter().filter_map(move |pause| {
+        let resumed_at = pause.resumed_at?;
+        Some(Line {
+            at: pause.paused_at.max(since),
+            text: format!(
+                "The {} was paused from {} to {} by {}.",
+                pause.scope,
+                time(pause.paused_at),
+                time(resumed_at),
+                pause.paused_by
+            ),
+        })
+    })
 }
 
 /// What the dead letters of a thing tell of it.

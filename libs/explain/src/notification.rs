@@ -9,10 +9,11 @@ use domain::subscription::SubscriptionState;
 use store::timeline::NotificationTimeline;
 use store::webhook::DeliveryAttemptView;
 
-use crate::delay::{Attempted, Course, Delay, delay};
+use crate::course::{Attempted, Course, Due};
+use crate::delay::{Delay, delay};
 use crate::explanation::{
-    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of,
-    sentence,
+    Context, Explanation, Line, Next, POSSIBLY_SENT, Rules, after_pause, of_acts, of_dead_letters, of_pauses,
+    open, said_of, sentence, stops_of,
 };
 use crate::item::{Item, after, is_lost, last_failure};
 use crate::words::{endpoint, number, of, waits};
@@ -100,6 +101,7 @@ impl Describer<'_> {
         }));
         lines.extend(of_dead_letters(&it.dead_letters));
         lines.extend(of_acts(&it.acts));
+        lines.extend(of_pauses(&it.pauses, it.created_at));
         if let Some(at) = it.resent_at {
             let text = "Sending it again was asked for; its attempts count from the beginning.".to_owned();
             lines.push(Line { at, text });
@@ -117,21 +119,19 @@ impl Describer<'_> {
             accepted_at: it.created_at,
             finished_at: it.finished_at,
             now: self.context.now,
-            claimed: it.claimed,
+            first: Due::At(it.created_at),
+            due_at: retried_at(it),
             again_after: it.resent_after,
             again_at: it.resent_at,
-            waits: match it.status {
-                _ if is_paused => "for the end of a pause",
-                NotificationStatus::InMemory => "for its turn in the queue",
-                status => waits(status.as_str(), reason),
-            },
         };
-        let attempts = it.history.iter().map(|attempt| Attempted {
-            number: attempt.number,
-            started_at: attempt.started_at,
-            millis: attempt.millis,
-        });
-        delay(&course, attempts)
+        let waits = match it.status {
+            _ if is_paused => "for the end of a pause",
+            NotificationStatus::InMemory => "for its turn in the queue",
+            status => waits(status.as_str(), reason),
+        };
+        let attempts: Vec<_> = attempted(it, &self.context.rules).collect();
+        let stops: Vec<_> = stops_of(&it.pauses).collect();
+        delay(&course, waits, &attempts, &stops)
     }
 
     /// Since when it waits, for what is not told by an attempt.
@@ -391,7 +391,7 @@ impl Describer<'_> {
         let retries = it
             .subscription
             .retry_plan
-            .retries(self.context.rules.delivery_retries);
+            .retries(self.context.rules.delivery_retry.max_retries);
         let retries = retries.max(retry);
         let failure = self.last_failure();
         match it.next_attempt_at.filter(|at| *at > self.context.now) {
@@ -460,6 +460,38 @@ impl Describer<'_> {
         let retry = waits.then(|| format!("postrider retry-now notification {}", it.id.uuid()));
         self.item().commands(resume.into_iter().chain(raise).chain(retry))
     }
+}
+
+/// When it is tried again, as it is recorded.
+pub(crate) fn retried_at(it: &NotificationTimeline) -> Option<DateTime<Utc>> {
+    it.next_attempt_at
+        .filter(|_| it.status == NotificationStatus::Retry)
+}
+
+/// The attempts of a notification as far as they took time. By chance a retry is due somewhat earlier than is said here, so that no pause before
+/// it is taken for the cause; how far an answer put it off is not recorded.
+pub(crate) fn attempted(it: &NotificationTimeline, rules: &Rules) -> impl Iterator<Item = Attempted> {
+    let policy = rules.delivery_retry.with(it.subscription.retry_plan);
+    it.history.iter().map(move |attempt| {
+        let ended_at = Attempted::end(attempt.started_at, attempt.millis);
+        let before = if attempt.number > it.resent_after {
+            it.resent_after
+        } else {
+            0
+        };
+        let retried_at = policy.next_attempt_at(ended_at, attempt.number - before, None, 1.0);
+        Attempted {
+            number: attempt.number,
+            started_at: attempt.started_at,
+            millis: attempt.millis,
+            goes_on: attempt.status == AttemptStatus::InProcess && attempt.millis.is_none(),
+            next: match (attempt.millis, attempt.response_status) {
+                (None, _) => Due::At(ended_at),
+                (Some(_), None) => Due::At(retried_at),
+                (Some(_), Some(_)) => Due::NotBefore(retried_at),
+            },
+        }
+    })
 }
 
 fn said_of_attempt(attempt: &DeliveryAttemptView) -> String {

@@ -1,19 +1,21 @@
 //! The story of a push. Pure.
 
+use chrono::{DateTime, Utc};
 use domain::dead_letter::FailureClass;
 use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
 use domain::reason::PushReason;
 use store::DeadLetterState;
-use store::push::{Ahead, AttemptView, HoldView};
+use store::push::{Ahead, AttemptView, HoldPeriod, HoldView};
 use store::timeline::PushTimeline;
 
-use crate::delay::{Attempted, Course, Delay, delay};
+use crate::course::{Attempted, Course, Due, Stop};
+use crate::delay::{Cause, Delay, delay};
 use crate::explanation::{
-    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, open, said_of,
-    sentence,
+    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, of_pauses, open,
+    said_of, sentence, stops_of,
 };
 use crate::item::{Item, after, is_lost, last_failure};
-use crate::words::{length, of};
+use crate::words::{length, of, time};
 
 /// What became of a push.
 pub fn describe(history: &PushTimeline, context: &Context) -> Explanation {
@@ -59,6 +61,8 @@ impl Describer<'_> {
         }));
         lines.extend(of_dead_letters(&self.history.dead_letters));
         lines.extend(of_acts(&self.history.acts));
+        lines.extend(of_pauses(&self.history.pauses, push.created_at));
+        lines.extend(self.past_holds());
         if push.status == PushStatus::Scheduled || push.status == PushStatus::Pending {
             lines.push(self.waiting());
         }
@@ -70,28 +74,74 @@ impl Describer<'_> {
         let push = &self.history.push;
         let letters = self.history.dead_letters.iter();
         let replayed = letters.filter(|letter| letter.state == DeadLetterState::Replayed);
+        let again_at = replayed.filter_map(|letter| letter.resolved_at).max();
+        // An outage gives attempts back as a replay does, and what is given back is due at once.
+        let is_forgiven =
+            again_at.is_none() && push.reason != Some(PushReason::Replayed) && !self.history.holds.is_empty();
         let course = Course {
             accepted_at: push.created_at,
             finished_at: push.finished_at,
             now: self.context.now,
-            claimed: push.claimed,
-            again_after: push.replayed_after,
-            again_at: replayed.filter_map(|letter| letter.resolved_at).max(),
-            waits: match push.status {
-                PushStatus::Scheduled if push.next_attempt_at > Some(self.context.now) => {
-                    "for its sending window"
-                }
-                _ if self.stopped().is_some() => "while the lane sends nothing",
-                PushStatus::Retry => "for another attempt",
-                _ => "for its turn in the queue",
+            first: match push.cron_expression {
+                // When its window opened is not recorded.
+                Some(_) => Due::NotBefore(push.created_at),
+                None => Due::At(push.created_at),
             },
+            due_at: push.next_attempt_at,
+            again_after: if is_forgiven { 0 } else { push.replayed_after },
+            again_at,
         };
-        let attempts = push.history.iter().map(|attempt| Attempted {
+        let waits = match push.status {
+            PushStatus::Scheduled if push.next_attempt_at > Some(self.context.now) => {
+                "for its sending window"
+            }
+            _ if self.stopped().is_some() => "while the lane sends nothing",
+            PushStatus::Retry => "for another attempt",
+            _ => "for its turn in the queue",
+        };
+        let attempts: Vec<_> = push
+            .history
+            .iter()
+            .map(|attempt| self.attempted(attempt, is_forgiven && attempt.number == push.replayed_after))
+            .collect();
+        let holds = self.history.holds.iter().map(|hold| Stop {
+            cause: Cause::Held,
+            from: hold.since,
+            until: end_of_hold(hold),
+        });
+        let stops: Vec<_> = stops_of(&self.history.pauses).chain(holds).collect();
+        delay(&course, waits, &attempts, &stops)
+    }
+
+    fn attempted(&self, attempt: &AttemptView, is_forgiven: bool) -> Attempted {
+        let ended_at = Attempted::end(attempt.started_at, attempt.millis);
+        let retried_at = self.context.rules.push_retry.next_attempt_at(ended_at);
+        Attempted {
             number: attempt.number,
             started_at: attempt.started_at,
             millis: attempt.millis,
-        });
-        delay(&course, attempts)
+            goes_on: attempt.status == AttemptStatus::InProcess && attempt.millis.is_none(),
+            next: Due::At(if is_forgiven || attempt.millis.is_none() {
+                ended_at
+            } else {
+                retried_at
+            }),
+        }
+    }
+
+    /// The outages that are over; one that is in force is the headline's.
+    fn past_holds(&self) -> impl Iterator<Item = Line> {
+        let push = &self.history.push;
+        self.history.holds.iter().filter_map(move |hold| {
+            let until = end_of_hold(hold)?;
+            let probes = of(hold.probes.unsigned_abs(), "probe", "probes");
+            let (from, to, answer) = (time(hold.since), time(until), &hold.last_answer);
+            let held = format!("Swrve was out of order and the lane held from {from} to {to}, with {probes}");
+            Some(Line {
+                at: hold.since.max(push.created_at),
+                text: sentence(&format!("{held}; the last failure was: {answer}")),
+            })
+        })
     }
 
     fn waiting(&self) -> Line {
@@ -99,7 +149,10 @@ impl Describer<'_> {
         let at = push.updated_at.max(push.created_at);
         let is_held_back = || {
             let pause = self.context.pause("lane", "push");
+            let mut pauses = self.history.pauses.iter();
             pause.is_some_and(|pause| pause.paused_at <= at)
+                || pauses
+                    .any(|pause| pause.paused_at <= at && pause.resumed_at.is_none_or(|ended| at < ended))
         };
         let text = match (push.status, push.history.last()) {
             (PushStatus::Scheduled, _) => "Began to wait for its sending window.",
@@ -248,7 +301,7 @@ impl Describer<'_> {
         }
         let push = &self.history.push;
         let tried = push.attempts - push.replayed_after.min(push.attempts);
-        let allowed = self.context.rules.push_attempts.max(tried);
+        let allowed = self.context.rules.push_retry.max_attempts.max(tried);
         let failure = self.last_failure();
         match push.next_attempt_at.filter(|at| *at > self.context.now) {
             Some(at) => (
@@ -376,6 +429,11 @@ impl Describer<'_> {
         let retry = waits.then(|| format!("postrider retry-now push {}", push.id));
         self.item().commands(resume.into_iter().chain(retry))
     }
+}
+
+/// When Swrve worked again, of an outage that is over or being caught up with.
+fn end_of_hold(hold: &HoldPeriod) -> Option<DateTime<Utc>> {
+    hold.answered_at.or(hold.ended_at)
 }
 
 fn said_of_attempt(attempt: &AttemptView, prototype: Option<&str>) -> String {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, TimeZone as _, Utc};
 use chrono_tz::Tz;
-use domain::notification::{NotificationId, NotificationStatus, RetryPlan};
+use domain::notification::{NotificationId, NotificationStatus, RetryPlan, RetryPolicy};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::StateReason;
 use domain::subscription::{HeldBack, PausedBy, SubscriptionState};
@@ -31,11 +31,19 @@ pub(crate) fn context() -> Context {
         pauses: Vec::new(),
         holds: Vec::new(),
         rules: Rules {
-            push_attempts: 5,
+            push_retry: domain::push::RetryPolicy {
+                delay: Duration::from_mins(5),
+                max_attempts: 5,
+            },
             push_pace: Duration::from_millis(4),
             push_zone: Tz::UTC,
             window_grace: Duration::from_secs(60),
-            delivery_retries: 3,
+            delivery_retry: RetryPolicy {
+                max_retries: 3,
+                initial_delay: Duration::from_mins(1),
+                max_delay: Duration::from_mins(15),
+                max_retry_after: Duration::from_hours(1),
+            },
             delivery_max_age: Duration::from_hours(30 * 24),
             daily_quota: 10_000,
             after_outage: true,
@@ -85,6 +93,8 @@ fn push(status: PushStatus, attempts: u32) -> PushTimeline {
         ahead: None,
         dead_letters: Vec::new(),
         acts: Vec::new(),
+        pauses: Vec::new(),
+        holds: Vec::new(),
     }
 }
 
@@ -179,6 +189,7 @@ pub(crate) fn notification(status: NotificationStatus, attempts: u32) -> Notific
         history: (1..=attempts).map(failed_delivery).collect(),
         dead_letters: Vec::new(),
         acts: Vec::new(),
+        pauses: Vec::new(),
     }
 }
 

@@ -40,6 +40,8 @@ pub enum Kept {
     Addresses,
     /// Changes that were noted for resellers that do not follow them any more.
     Changes,
+    /// Outages that are over.
+    Holds,
     /// The audit log.
     Audit,
     /// Visits to the console.
@@ -68,6 +70,7 @@ impl Kept {
             Self::Subscriptions => "deleted subscriptions",
             Self::Addresses => "addresses",
             Self::Changes => "noted changes",
+            Self::Holds => "past holds",
             Self::Audit => "audit entries",
             Self::Visits => "visits to the console",
             Self::PortalLinks => "links to dashboards",
@@ -101,6 +104,7 @@ impl Store {
             Kept::Subscriptions => query_file!("queries/retention/subscriptions.sql", before, limit),
             Kept::Addresses => query_file!("queries/retention/addresses.sql", before, limit),
             Kept::Changes => query_file!("queries/retention/changes.sql", before, limit),
+            Kept::Holds => query_file!("queries/retention/holds.sql", before, limit),
             Kept::Audit => query_file!("queries/retention/audit.sql", first_kept, before, limit),
             Kept::Visits => query_file!("queries/retention/visits.sql", before, limit),
             Kept::PortalLinks => query_file!("queries/retention/portal_links.sql", before, limit),

@@ -9,9 +9,12 @@ use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
-use crate::push::{Ahead, PushView};
+use crate::push::{Ahead, HoldPeriod, PushView};
 use crate::webhook::{DeliveryAttemptView, WITHHELD_FOR};
-use crate::{AuditFilter, AuditView, DeadLetterView, Error, Store, interval, stored, stored_if};
+use crate::{
+    AuditFilter, AuditView, DeadLetterView, Error, Lane, Pausable, PausePeriod, Store, interval, stored,
+    stored_if,
+};
 
 /// Most pushes that are counted before one.
 const AHEAD_MAX: u32 = 100_000;
@@ -29,6 +32,10 @@ pub struct PushTimeline {
     pub dead_letters: Vec<DeadLetterView>,
     /// What was done to it by hand, the first act first.
     pub acts: Vec<AuditView>,
+    /// The pauses of its lane since it was accepted, the first one first.
+    pub pauses: Vec<PausePeriod>,
+    /// The outages of Swrve since then, the first one first.
+    pub holds: Vec<HoldPeriod>,
 }
 
 /// A notification with all that happened to it.
@@ -78,6 +85,8 @@ pub struct NotificationTimeline {
     pub dead_letters: Vec<DeadLetterView>,
     /// What was done to it by hand, the first act first.
     pub acts: Vec<AuditView>,
+    /// What operators had paused since it was made, of its lane, its reseller and its subscription, the first pause first.
+    pub pauses: Vec<PausePeriod>,
 }
 
 /// The subscription of a notification, as it is now.
@@ -123,9 +132,15 @@ impl Store {
         };
         Ok(Some(PushTimeline {
             ahead: self.pushes_ahead(&push, AHEAD_MAX).await?,
-            push,
             dead_letters: self.dead_letters_about(Some(id), None).await?,
             acts: self.acts_on(format!("push/{id}")).await?,
+            pauses: self
+                .pauses_since(&[Pausable::Lane(Lane::Push)], push.created_at, push.finished_at)
+                .await?,
+            holds: self
+                .holds_since(Lane::Push, push.created_at, push.finished_at)
+                .await?,
+            push,
         }))
     }
 
@@ -160,6 +175,14 @@ impl Store {
         let status = stored("notification status", &row.status)?;
         let due = self
             .turn_of(row.subscription, id, status, row.next_attempt_at)
+            .await?;
+        let pausable = [
+            Pausable::Lane(Lane::Reseller),
+            Pausable::Reseller(row.reseller_id.clone()),
+            Pausable::Subscription(row.subscription),
+        ];
+        let pauses = self
+            .pauses_since(&pausable, row.created_at, row.finished_at)
             .await?;
         Ok(Some(NotificationTimeline {
             id: id.into(),
@@ -200,6 +223,7 @@ impl Store {
             history: self.delivery_attempts(id.into()).await?,
             dead_letters: self.dead_letters_about(None, Some(id)).await?,
             acts: self.acts_on(format!("notification/{id}")).await?,
+            pauses,
         }))
     }
 

@@ -1,21 +1,22 @@
 //! Why a notification is late: what its time went to, by cause. Pure.
 //!
-//! What is not recorded is not guessed: for which limit it waited before its first attempt is known only while it does, and of pauses only those
-//! of the subscription itself.
+//! What is not recorded is not guessed: for which limit it waited before its first attempt is known only while it does. A pause counts from when the
+//! notification could have been sent: a retry that was due later anyway is not its doing.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use domain::notification::NotificationStatus;
-use domain::push::AttemptStatus;
 use domain::reason::NotificationReason;
 use domain::subscription::SubscriptionState;
 use store::timeline::NotificationTimeline;
 use store::webhook::StateEntry;
 
-use super::Sentence;
+use super::{Sentence, Teller};
+use crate::course::{Attempted, Course, Due, Phase, Stop, Stretch, walk};
+use crate::notification::{attempted, retried_at};
 use crate::words::length;
 
 /// What took no longer is not late.
@@ -72,77 +73,85 @@ impl Cause {
     }
 }
 
-/// What time has gone to so far.
-struct Spent<'a> {
-    /// The earliest first.
-    states: Vec<&'a StateEntry>,
-    sums: BTreeMap<Cause, TimeDelta>,
+/// What kept the notification back: pauses of the lane, and what the subscription was.
+fn stops(it: &NotificationTimeline, states: &[StateEntry]) -> Vec<Stop<Cause>> {
+    let of_lane = it.pauses.iter().filter(|pause| pause.scope == "lane");
+    let of_lane = of_lane.map(|pause| Stop {
+        cause: Cause::Held,
+        from: pause.paused_at,
+        until: pause.resumed_at,
+    });
+    let mut states: Vec<_> = states.iter().collect();
+    states.sort_by_key(|entry| (entry.at, entry.id));
+    let next = states.iter().skip(1).map(|entry| Some(entry.at));
+    let of_subscription = states.iter().zip(next.chain([None]));
+    let of_subscription = of_subscription.filter_map(|(entry, until)| {
+        Some(Stop {
+            cause: Cause::of_state(entry)?,
+            from: entry.at,
+            until,
+        })
+    });
+    of_lane.chain(of_subscription).collect()
 }
 
-impl Spent<'_> {
-    /// Adds a stretch of time, cut where the state of the subscription changed: what that keeps back waits for nothing else.
-    fn add(&mut self, mut from: DateTime<Utc>, until: DateTime<Utc>, cause: Cause) {
-        while from < until {
-            let place = self.states.partition_point(|entry| entry.at <= from);
-            let next = self.states.get(place).map_or(until, |entry| entry.at.min(until));
-            let in_force = place.checked_sub(1).and_then(|place| self.states.get(place));
-            let kept_back = in_force.and_then(|entry| Cause::of_state(entry));
-            *self.sums.entry(kept_back.unwrap_or(cause)).or_default() += next - from;
-            from = next;
-        }
+/// What it waits for in line, if it does, since its status last changed.
+fn in_line(it: &NotificationTimeline) -> Option<Cause> {
+    match (it.status, &it.reason) {
+        (NotificationStatus::Scheduled, Some(NotificationReason::Quota)) => Some(Cause::Quota),
+        (NotificationStatus::Scheduled, Some(NotificationReason::Postponed)) => Some(Cause::Postponed),
+        (NotificationStatus::Scheduled, _) => Some(Cause::Rate),
+        _ => None,
     }
 }
 
 /// What the time of a notification went to, from its event or its last sending again until it ended, or until now: the largest part first.
 /// Nothing of one that is not late.
-pub(super) fn causes(it: &NotificationTimeline, states: &[StateEntry], now: DateTime<Utc>) -> Vec<Sentence> {
-    let mut from = it.resent_at.unwrap_or(it.created_at);
-    let end = it.finished_at.unwrap_or(now);
-    if end - from < LATE {
+pub(super) fn causes(it: &NotificationTimeline, teller: &Teller<'_>) -> Vec<Sentence> {
+    let from = it.resent_at.unwrap_or(it.created_at);
+    let course = Course {
+        accepted_at: from,
+        finished_at: it.finished_at,
+        now: teller.now,
+        first: Due::At(from),
+        due_at: retried_at(it),
+        again_after: 0,
+        again_at: None,
+    };
+    if course.end() - from < LATE {
         return Vec::new();
     }
-    let mut states: Vec<_> = states.iter().collect();
-    states.sort_by_key(|entry| (entry.at, entry.id));
-    let mut spent = Spent {
-        states,
-        sums: BTreeMap::new(),
-    };
-    // Clocks differ, so nothing begins before what was before it has ended.
-    let within = |from: DateTime<Utc>, at: DateTime<Utc>| at.max(from).min(end);
-    let mut cause = Cause::Turn;
-    for attempt in it
-        .history
-        .iter()
+    let attempts: Vec<_> = attempted(it, teller.rules)
         .filter(|attempt| attempt.number > it.resent_after)
-    {
-        if attempt.number > it.resent_after + 1 {
-            // The earliest of many attempts are not told.
-            cause = Cause::Retry;
+        .map(|attempt| Attempted {
+            number: attempt.number - it.resent_after,
+            ..attempt
+        })
+        .collect();
+    let stops = stops(it, teller.states);
+    let mut sums: BTreeMap<Cause, TimeDelta> = BTreeMap::new();
+    let mut add = |stretch: Stretch, cause: Cause| {
+        for (stopped, took) in stretch.split(&stops) {
+            *sums.entry(stopped.unwrap_or(cause)).or_default() += took;
         }
-        let ended = match (attempt.millis, attempt.status) {
-            (Some(millis), _) => {
-                attempt.started_at + TimeDelta::milliseconds(millis.clamp(0, i64::from(u32::MAX)))
-            }
-            (None, AttemptStatus::InProcess) => end,
-            (None, _) => attempt.started_at,
-        };
-        let started = within(from, attempt.started_at);
-        let ended = within(started, ended);
-        spent.add(from, started, cause);
-        // A pause ends no attempt that is under way.
-        *spent.sums.entry(Cause::Attempts).or_default() += ended - started;
-        (from, cause) = (ended, Cause::Retry);
-    }
-    let in_line = match (it.status, &it.reason) {
-        (NotificationStatus::Scheduled, Some(NotificationReason::Quota)) => Some(Cause::Quota),
-        (NotificationStatus::Scheduled, Some(NotificationReason::Postponed)) => Some(Cause::Postponed),
-        (NotificationStatus::Scheduled, _) => Some(Cause::Rate),
-        _ => None,
     };
-    let in_line_since = in_line.map_or(end, |_| within(from, it.updated_at));
-    spent.add(from, in_line_since, cause);
-    spent.add(in_line_since, end, in_line.unwrap_or(cause));
-    let mut sums: Vec<_> = spent.sums.into_iter().filter(|(_, time)| *time >= TOLD).collect();
+    for stretch in walk(&course, &attempts) {
+        let cause = match stretch.phase {
+            Phase::Attempt => Cause::Attempts,
+            Phase::Before => Cause::Turn,
+            Phase::Waiting if attempts.is_empty() => Cause::Turn,
+            Phase::Between | Phase::Again | Phase::Waiting => Cause::Retry,
+        };
+        match in_line(it).filter(|_| stretch.phase == Phase::Waiting) {
+            Some(in_line) => {
+                let [before, since] = stretch.cut(it.updated_at);
+                add(before, cause);
+                add(since, in_line);
+            }
+            None => add(stretch, cause),
+        }
+    }
+    let mut sums: Vec<_> = sums.into_iter().filter(|(_, time)| *time >= TOLD).collect();
     sums.sort_by_key(|(_, time)| Reverse(*time));
     sums.into_iter().map(|(cause, time)| told(cause, time)).collect()
 }

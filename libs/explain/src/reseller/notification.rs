@@ -102,7 +102,7 @@ pub fn describe(history: &NotificationTimeline, teller: &Teller<'_>) -> Story {
         headline,
         story: told.steps(),
         next,
-        waited: late::causes(history, teller.states, teller.now),
+        waited: late::causes(history, teller),
     }
 }
 
@@ -390,7 +390,7 @@ impl Told<'_> {
         let retries = it
             .subscription
             .retry_plan
-            .retries(self.teller.rules.delivery_retries);
+            .retries(self.teller.rules.delivery_retry.max_retries);
         let retries = retries.max(retry);
         let begin = due.map_or(format!("Retry {retry} of {retries} is due"), |at| {
             format!("Retry {retry} of {retries} is at {}", when(at, self.teller.now))

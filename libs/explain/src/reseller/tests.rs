@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::{Story, Teller, notification};
 use crate::tests::{context, notification as row, now};
+use store::PausePeriod;
 use store::timeline::NotificationTimeline;
 use store::webhook::StateEntry;
 
@@ -160,23 +161,142 @@ fn what_is_late_says_what_its_time_went_to() {
     assert!(told(&quick, None).waited.is_empty());
 }
 
+/// What it is; how many minutes ago it was tried for the second time, after a first attempt eight minutes ago; which states the subscription had
+/// since when; and what the time went to. A retry follows after 75 s at most, unless the answer puts it off.
+type PauseCase = (
+    &'static str,
+    Option<i64>,
+    &'static [(i64, bool, bool)],
+    &'static [(&'static str, i64)],
+);
+
+const PAUSES: &[PauseCase] = &[
+    (
+        "a pause wholly inside the wait for a retry takes nothing",
+        Some(6),
+        &[(8, true, false), (7, false, false)],
+        &[
+            ("waited-turn", 120),
+            ("waited-retry", 115),
+            ("waited-attempts", 10),
+        ],
+    ),
+    (
+        "a pause that is over when the answer had put the retry off takes nothing",
+        Some(2),
+        &[(6, true, false), (5, false, false)],
+        &[
+            ("waited-retry", 355),
+            ("waited-turn", 120),
+            ("waited-attempts", 10),
+        ],
+    ),
+    (
+        "a pause over the time at which the retry was due takes what it put off",
+        Some(4),
+        &[(7, true, false), (4, false, false)],
+        &[
+            ("waited-paused", 160),
+            ("waited-turn", 120),
+            ("waited-retry", 75),
+            ("waited-attempts", 10),
+        ],
+    ),
+    (
+        "a pause that became that of an operator takes no more than it did",
+        Some(4),
+        &[(7, true, false), (5, false, true), (4, false, false)],
+        &[
+            ("waited-turn", 120),
+            ("waited-paused", 100),
+            ("waited-retry", 75),
+            ("waited-held", 60),
+            ("waited-attempts", 10),
+        ],
+    ),
+    (
+        "two pauses, one before the first attempt",
+        Some(4),
+        &[
+            (11, true, false),
+            (9, false, false),
+            (7, true, false),
+            (4, false, false),
+        ],
+        &[
+            ("waited-paused", 220),
+            ("waited-retry", 75),
+            ("waited-turn", 60),
+            ("waited-attempts", 10),
+        ],
+    ),
+    (
+        "a pause and nothing else, up to the first attempt",
+        Some(4),
+        &[(60, false, true), (8, false, false)],
+        &[
+            ("waited-retry", 235),
+            ("waited-held", 120),
+            ("waited-attempts", 10),
+        ],
+    ),
+    (
+        "a pause that goes on",
+        None,
+        &[(5, true, false)],
+        &[
+            ("waited-paused", 300),
+            ("waited-retry", 175),
+            ("waited-turn", 120),
+            ("waited-attempts", 5),
+        ],
+    ),
+];
+
 #[test]
-fn what_a_pause_took_is_not_told_as_anything_else() {
-    let states = [
-        state(3, false, false),
-        state(4, false, true),
-        state(6, true, false),
-        state(60, false, false),
-    ];
-    let story = told_with(&row(NotificationStatus::Retry, 2), None, &states);
+fn a_pause_takes_what_it_kept_back_and_no_wait_for_a_retry() {
+    for (case, tried, states, waited_for) in PAUSES {
+        let mut late = row(NotificationStatus::Retry, 1);
+        if let Some(tried) = tried {
+            late = row(NotificationStatus::Sent, 2);
+            late.history[1].started_at = now() - TimeDelta::minutes(*tried);
+            late.finished_at = Some(late.history[1].started_at + TimeDelta::seconds(5));
+        }
+        let states = states
+            .iter()
+            .map(|(minutes_ago, paused, held)| state(*minutes_ago, *paused, *held));
+        let states: Vec<_> = states.collect();
+        assert_eq!(waited(&told_with(&late, None, &states)), *waited_for, "{case}");
+    }
+}
+
+#[test]
+fn a_retry_that_is_due_later_is_kept_back_by_no_pause_before() {
+    let mut late = row(NotificationStatus::Retry, 1);
+    late.next_attempt_at = Some(now() + TimeDelta::minutes(5));
+    let story = told_with(&late, None, &[state(5, true, false)]);
     let causes = [
-        ("waited-retry", 5 * 60 - 10),
-        ("waited-paused", 2 * 60),
-        ("waited-turn", 2 * 60),
-        ("waited-held", 60),
-        ("waited-attempts", 10),
+        ("waited-retry", 475),
+        ("waited-turn", 120),
+        ("waited-attempts", 5),
     ];
     assert_eq!(waited(&story), causes);
+}
+
+#[test]
+fn a_pause_of_all_deliveries_is_told_as_one_of_the_operators() {
+    let mut late = row(NotificationStatus::Pending, 0);
+    late.pauses = ["lane", "reseller"]
+        .map(|scope| PausePeriod {
+            scope: scope.to_owned(),
+            paused_by: "ann (1)".to_owned(),
+            paused_at: now() - TimeDelta::minutes(30),
+            resumed_at: (scope == "lane").then(|| now() - TimeDelta::minutes(1)),
+        })
+        .into();
+    let story = told(&late, Some(PausedBy::AllOfReseller));
+    assert_eq!(waited(&story), [("waited-held", 540), ("waited-turn", 60)]);
+    assert!(!format!("{:?}", story.waited).contains("ann"), "{story:?}");
 }
 
 #[test]

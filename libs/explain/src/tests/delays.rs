@@ -4,9 +4,34 @@ use chrono::TimeDelta;
 use domain::notification::NotificationStatus;
 use domain::push::PushStatus;
 use domain::reason::NotificationReason;
+use store::PausePeriod;
+use store::push::HoldPeriod;
 
 use super::{context, notification, now, paused, push};
 use crate::Explanation;
+
+/// A pause that is over.
+fn pause(scope: &str, from: i64, until: i64) -> PausePeriod {
+    PausePeriod {
+        scope: scope.to_owned(),
+        paused_by: "ann (1)".to_owned(),
+        paused_at: now() - TimeDelta::seconds(from),
+        resumed_at: Some(now() - TimeDelta::seconds(until)),
+    }
+}
+
+/// An outage that is over.
+fn hold(from: i64, until: i64) -> HoldPeriod {
+    let until = Some(now() - TimeDelta::seconds(until));
+    HoldPeriod {
+        class: store::push::SWRVE.to_owned(),
+        since: now() - TimeDelta::seconds(from),
+        answered_at: until,
+        ended_at: until,
+        probes: 27,
+        last_answer: "503 Service Unavailable".to_owned(),
+    }
+}
 
 #[test]
 fn a_story_says_where_the_time_went_and_what_it_waits_for() {
@@ -33,4 +58,79 @@ fn a_story_says_where_the_time_went_and_what_it_waits_for() {
         delay(crate::notification(&sent, &context())),
         "3 min 5 s until it ended: 2 min before the first attempt, 55 s between attempts, 10 s in 2 attempts."
     );
+}
+
+#[test]
+fn a_pause_of_the_lane_is_told_after_its_end() {
+    let mut sent = push(PushStatus::Sent, 1);
+    sent.push.created_at = now() - TimeDelta::seconds(41);
+    sent.push.history[0].started_at = now() - TimeDelta::seconds(20);
+    sent.push.finished_at = Some(now() - TimeDelta::seconds(20));
+    sent.pauses = vec![pause("lane", 60, 21)];
+    let story = crate::push(&sent, &context());
+    assert_eq!(
+        story.delay.map(|delay| delay.text).as_deref(),
+        Some("21 s until it ended: 20 s paused by an operator, 1 s before the first attempt.")
+    );
+    assert_eq!(
+        story.story[1].text,
+        "The lane was paused from 2026-11-21 11:59:00 UTC to 2026-11-21 11:59:39 UTC by ann (1)."
+    );
+}
+
+#[test]
+fn an_outage_of_swrve_is_told_after_its_end() {
+    let mut sent = push(PushStatus::Sent, 2);
+    (sent.push.replayed_after, sent.holds) = (1, vec![hold(460, 70)]);
+    sent.push.history[1].started_at = now() - TimeDelta::minutes(1);
+    sent.push.finished_at = Some(now() - TimeDelta::minutes(1));
+    let story = crate::push(&sent, &context());
+    // Its attempt was given back, and so it was due from then on.
+    assert_eq!(
+        story.delay.map(|delay| delay.text).as_deref(),
+        Some(
+            "9 min until it ended: 6 min 30 s held while Swrve was out of order, 2 min before the first attempt, \
+             29 s between attempts."
+        )
+    );
+    let said = "Swrve was out of order and the lane held from 2026-11-21 11:52:20 UTC to 2026-11-21 11:58:50 UTC, with 27 probes; \
+                the last failure was: 503 Service Unavailable.";
+    assert!(
+        story.story.iter().any(|line| line.text == said),
+        "{:?}",
+        story.story
+    );
+}
+
+#[test]
+fn an_outage_that_goes_on_has_taken_time_and_no_end_to_tell() {
+    let mut waiting = push(PushStatus::Pending, 0);
+    let mut hold = hold(400, 0);
+    (hold.answered_at, hold.ended_at) = (None, None);
+    waiting.holds = vec![hold];
+    let story = crate::push(&waiting, &context());
+    assert!(
+        !format!("{:?}", story.story).contains("out of order"),
+        "{story:?}"
+    );
+    let parts = story.delay.map(|delay| delay.parts).unwrap_or_default();
+    let causes: Vec<_> = parts.iter().map(|part| part.cause).collect();
+    assert_eq!(causes, ["HELD", "WAITING"]);
+}
+
+#[test]
+fn whatever_kept_a_notification_back_is_told_after_its_end() {
+    for scope in ["lane", "reseller", "subscription"] {
+        let mut waiting = notification(NotificationStatus::Pending, 0);
+        waiting.pauses = vec![pause(scope, 700, 60)];
+        let story = crate::notification(&waiting, &context());
+        let told = story.delay.map(|delay| delay.text).unwrap_or_default();
+        assert!(told.contains("9 min paused by an operator"), "{told}");
+        let said = format!("The {scope} was paused from ");
+        assert!(
+            story.story.iter().any(|line| line.text.starts_with(&said)),
+            "{:?}",
+            story.story
+        );
+    }
 }

@@ -1,18 +1,21 @@
 //! What is held back because what it goes to is out of order: the push lane, while Swrve is. Written by the leader, and by
 //! no other process: every change asks for its lease. What engines of the reseller lane hold is in `reseller/outages`.
 //!
-//! It stops nothing by itself. The leader looks here when its term begins; operators see it.
+//! It stops nothing by itself. The leader looks here when its term begins; operators see it. What is over is kept by a trigger: `past_holds`.
 
 use chrono::{DateTime, Utc};
 use domain::push::PushId;
 
 use crate::text::storable;
 use crate::webhook::HOLD_LEASE;
-use crate::{Error, Lease, Store, column, interval};
+use crate::{Error, Lane, Lease, Store, column, interval};
 
 /// Most queued pushes that are looked at to find the oldest, those first that were queued first. With more messages in the queue the
 /// others' leases run out, and they are found as PENDING.
 const QUEUED_MAX: i64 = 50_000;
+
+/// Most outages that are told, the newest ones.
+const TOLD_MAX: i64 = 100;
 
 /// The class of the hold of the push lane.
 pub const SWRVE: &str = "SWRVE";
@@ -32,6 +35,23 @@ pub struct HoldView {
     pub last_answer: String,
     /// When a probe succeeded; since then what waited is sent.
     pub answered_at: Option<DateTime<Utc>>,
+}
+
+/// An outage, whether it is over or goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldPeriod {
+    /// What was out of order, as in [`HoldView`].
+    pub class: String,
+    /// Since when.
+    pub since: DateTime<Utc>,
+    /// When a probe succeeded; since then what had waited was sent.
+    pub answered_at: Option<DateTime<Utc>>,
+    /// When that was done, or no engine held the class any more; `None` while it goes on.
+    pub ended_at: Option<DateTime<Utc>>,
+    /// How often it was probed.
+    pub probes: i64,
+    /// The last failure, in words.
+    pub last_answer: String,
 }
 
 /// What happens to the hold of the push lane.
@@ -111,6 +131,39 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?)
+    }
+
+    /// The outages that a lane was held for and that go on or ended at `since` or later, the first one first; of what has ended, those that began
+    /// before.
+    pub async fn holds_since(
+        &self,
+        lane: Lane,
+        since: DateTime<Utc>,
+        ended_at: Option<DateTime<Utc>>,
+    ) -> Result<Vec<HoldPeriod>, Error> {
+        let mut periods = sqlx::query_as!(
+            HoldPeriod,
+            r#"
+            SELECT class AS "class!", since AS "since!", answered_at, ended_at, probes AS "probes!", last_answer AS "last_answer!"
+            FROM (SELECT class, since, answered_at, ended_at, probes, last_answer FROM past_holds WHERE ended_at >= $2
+                  UNION ALL
+                  -- What no engine renewed has ended, and is in here until the class is held again.
+                  SELECT class, since, answered_at, CASE WHEN leased_until < now() THEN leased_until END, probes, last_answer
+                  FROM holds WHERE leased_until IS NULL OR leased_until <= now() + $3::interval) AS h
+            WHERE (class = 'SWRVE') = $1 AND (ended_at IS NULL OR ended_at >= $2)
+              AND ($5::timestamptz IS NULL OR since < $5)
+            ORDER BY since DESC LIMIT $4
+            "#,
+            lane == Lane::Push,
+            since,
+            interval(HOLD_LEASE),
+            TOLD_MAX,
+            ended_at,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        periods.reverse();
+        Ok(periods)
     }
 
     /// The oldest pushes that could be claimed, whether their messages are in the queue or they wait in the database.

@@ -17,7 +17,7 @@ mod view;
 pub use claim::{Claim, ClaimedPush};
 pub use complete::Completion;
 pub use defer::{Deferral, DuePush};
-pub use holds::{HoldView, SWRVE, SwrveHold};
+pub use holds::{HoldPeriod, HoldView, SWRVE, SwrveHold};
 pub use insert::{IdempotencyKey, Inserted, NewPush};
 pub use listing::{PushFilter, PushRow};
 pub use promote::{Promoted, PromotionQueue};

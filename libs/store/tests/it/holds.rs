@@ -5,7 +5,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::push::{PushId, PushState};
 use sqlx::PgPool;
 use store::push::SwrveHold;
-use store::{Lease, Store};
+use store::{Lane, Lease, Store};
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
 
@@ -74,6 +74,49 @@ async fn only_the_leader_changes_a_hold(pool: PgPool) {
         (holds.len(), holds[0].probes, &*holds[0].last_answer),
         (1, 0, "503")
     );
+}
+
+#[testkit::database_test]
+async fn an_outage_that_is_over_stays_known_whichever_leader_ends_it(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let before = SystemClock.now() - TimeDelta::minutes(1);
+    let dead = lead(&store).await;
+    for change in [SwrveHold::Begin("503"), SwrveHold::Probed("502")] {
+        assert!(store.change_swrve_hold(&dead, change).await.unwrap());
+    }
+    let periods = async || store.holds_since(Lane::Push, before, None).await.unwrap();
+    let going_on = periods().await;
+    assert_eq!((going_on.len(), going_on[0].ended_at), (1, None));
+    // The next leader goes on with what the dead one began.
+    let leader = lead(&store).await;
+    for change in [SwrveHold::Answered, SwrveHold::End] {
+        assert!(!store.change_swrve_hold(&dead, change).await.unwrap());
+        assert!(store.change_swrve_hold(&leader, change).await.unwrap());
+    }
+    let over = periods().await;
+    let [period] = &over[..] else {
+        panic!("there was one outage: {over:?}")
+    };
+    assert_eq!((period.since, period.probes), (going_on[0].since, 2));
+    assert_eq!(period.last_answer, "502");
+    assert!(period.answered_at.is_some() && period.answered_at <= period.ended_at);
+    assert!(!store.change_swrve_hold(&leader, SwrveHold::End).await.unwrap());
+    assert!(
+        store
+            .change_swrve_hold(&leader, SwrveHold::Begin("no answer"))
+            .await
+            .unwrap()
+    );
+    let ended: Vec<bool> = periods()
+        .await
+        .iter()
+        .map(|period| period.ended_at.is_some())
+        .collect();
+    assert_eq!(ended, [true, false]);
+    let earlier = store.holds_since(Lane::Push, before, Some(before)).await.unwrap();
+    assert_eq!(earlier, [], "what had ended before it met none of them");
+    let of_resellers = store.holds_since(Lane::Reseller, before, None).await.unwrap();
+    assert_eq!(of_resellers, []);
 }
 
 #[testkit::database_test]

@@ -238,6 +238,48 @@ async fn pausing_twice_keeps_the_first_and_only_changes_are_recorded(pool: PgPoo
 }
 
 #[testkit::database_test]
+async fn pauses_that_are_over_stay_known_with_who_made_them(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let lane = Pausable::Lane(Lane::Reseller);
+    let all = [lane.clone(), Pausable::Subscription(subscription)];
+    let start = now() - TimeDelta::minutes(10);
+    let at = |minutes| start + TimeDelta::minutes(minutes);
+    for (what, minute, until) in [(&all[0], 1, Some(2)), (&all[1], 3, Some(4)), (&all[0], 5, None)] {
+        store.pause(what, act("because", at(minute))).await.unwrap();
+        if let Some(until) = until {
+            store.resume(what, act("well again", at(until))).await.unwrap();
+        }
+    }
+    // Its reseller's own pause is in the states of the subscription.
+    for paused in [true, false] {
+        store
+            .pause_subscription("acme", subscription, paused, by_reseller())
+            .await
+            .unwrap();
+    }
+    let told = async |what: &[Pausable], since, ended_at| {
+        let periods = store.pauses_since(what, since, ended_at).await.unwrap();
+        let told = periods.into_iter().map(|period| {
+            assert_eq!(period.paused_by, "Anna (1)");
+            (period.scope, period.paused_at, period.resumed_at)
+        });
+        told.collect::<Vec<_>>()
+    };
+    let period = |scope: &str, from, until: Option<i64>| (scope.to_owned(), at(from), until.map(at));
+    let whole = [
+        period("lane", 1, Some(2)),
+        period("subscription", 3, Some(4)),
+        period("lane", 5, None),
+    ];
+    assert_eq!(told(&all, start, None).await, whole);
+    assert_eq!(told(&all, at(3), None).await, whole[1..]);
+    assert_eq!(told(&all, start, Some(at(3))).await, whole[..1]);
+    assert_eq!(told(&[lane], at(3), None).await, whole[2..]);
+    assert_eq!(told(&[Pausable::Lane(Lane::Push)], start, None).await, []);
+}
+
+#[testkit::database_test]
 async fn what_is_unknown_is_not_paused(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let deleted = SubscriptionRow::active().deleted().make(&pool).await;

@@ -56,6 +56,7 @@ const ROWS: &str = "
     INSERT INTO email_addresses (reseller_id, address, confirmed_at, created_at)
         SELECT reseller_id, lower(email), now() - interval '10 days', now() - interval '10 days' FROM subscriptions
         ON CONFLICT DO NOTHING;
+    INSERT INTO past_holds (class, since, ended_at, probes, last_answer) SELECT 'SWRVE', at, at, 1, '503' FROM t;
     INSERT INTO audit_log (id, at, actor, action, subject) SELECT id, at, 'ann', 'a', 's' FROM t;
     INSERT INTO visits (id, digest, issuer, subject, name, roles, began_at, last_seen_at, ends_at)
         SELECT id, sha256(at::text::bytea), 'i', 'ann', 'Ann', '{viewer}', at, at, at FROM t;
@@ -95,6 +96,7 @@ async fn what_is_past_its_retention_is_forgotten_and_what_is_younger_stays(pool:
             "signing_secrets WHERE expires_at IS NOT NULL OR revoked_at IS NOT NULL",
             2,
         ),
+        (Kept::Holds, "past_holds", 1),
         (Kept::Audit, "audit_log", 1),
         (Kept::Visits, "visits", 1),
         (Kept::PortalLinks, "portal_links", 1),

@@ -153,6 +153,8 @@ fn document(
         ahead,
         dead_letters: Vec::new(),
         acts: Vec::new(),
+        pauses: Vec::new(),
+        holds: Vec::new(),
     };
     let context = explain::Context {
         now: app.clock.now(),

@@ -72,6 +72,7 @@ fn ages(config: &Config) -> Vec<(Kept, Duration)> {
         (Kept::Secrets, retention.secrets),
         (Kept::Subscriptions, retention.subscriptions),
         (Kept::Addresses, retention.subscriptions),
+        (Kept::Holds, retention.audit),
         (Kept::Audit, retention.audit),
         (Kept::Visits, VISITS_KEPT),
         (Kept::PortalLinks, VISITS_KEPT),

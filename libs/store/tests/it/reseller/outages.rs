@@ -4,9 +4,9 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationState, OutageClass, QUEUE_LEASE};
 use sqlx::PgPool;
-use store::Store;
 use store::push::HoldView;
 use store::webhook::{LineTerms, OutageNote, SpillReason};
+use store::{Lane, Store};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -63,6 +63,26 @@ async fn an_outage_is_one_hold_by_any_number_of_engines_until_none_renews_it(poo
     // A row that lies further ahead than any engine writes was written by a clock that was wrong.
     age(&pool, -3_600).await;
     assert_eq!(store.list_holds().await.unwrap(), []);
+}
+
+#[testkit::database_test]
+async fn an_outage_whose_engines_died_has_ended_with_its_lease_and_stays_known(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let before = SystemClock.now() - TimeDelta::hours(1);
+    store.note_outage(note(2, "refused")).await.unwrap();
+    let periods = async || store.holds_since(Lane::Reseller, before, None).await.unwrap();
+    assert_eq!(periods().await[0].ended_at, None);
+    age(&pool, 20).await;
+    let died = periods().await;
+    assert_eq!((died.len(), died[0].probes), (1, 2));
+    assert!(died[0].ended_at.is_some());
+    // Two engines hold the class again, as one outage, and the one before is the same as it was.
+    store.note_outage(note(1, "no answer")).await.unwrap();
+    store.note_outage(note(1, "no answer")).await.unwrap();
+    let both = periods().await;
+    assert_eq!((both.len(), &both[0]), (2, &died[0]));
+    assert_eq!((both[1].ended_at, both[1].probes), (None, 2));
+    assert_eq!(store.holds_since(Lane::Push, before, None).await.unwrap(), []);
 }
 
 #[testkit::database_test]

@@ -1,6 +1,7 @@
-//! `postrider history`: what a lane or Web Push did in each of the last minutes.
+//! `postrider history`: what a lane or Web Push did in each of the last minutes, and what had stopped it.
 
 use anyhow::bail;
+use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
@@ -101,6 +102,33 @@ async fn pace(args: &HistoryArgs) -> anyhow::Result<()> {
     shown::print(&document, form, PACE, "nothing was sent in the last two minutes")
 }
 
+/// The outages and pauses of a lane's history, a sentence each.
+fn stops(document: &Value) -> Vec<String> {
+    let time = |of: &Value| {
+        let at = of.as_str()?.parse::<DateTime<Utc>>().ok()?;
+        Some(at.to_rfc3339_opts(SecondsFormat::Secs, true))
+    };
+    let span = |from: &Value, to: &Value| {
+        let from = time(from).unwrap_or_default();
+        time(to).map_or(format!("since {from}"), |to| format!("from {from} to {to}"))
+    };
+    let holds = shown::items(&document["holds"]).iter().map(|hold| {
+        let probes = hold["probes"].as_u64().unwrap_or_default();
+        format!(
+            "held {}: {}, {probes} {}, the last failure: {}",
+            span(&hold["since"], &hold["endedAt"]),
+            shown::cell(hold, "/class"),
+            if probes == 1 { "probe" } else { "probes" },
+            shown::cell(hold, "/lastAnswer")
+        )
+    });
+    let pauses = shown::items(&document["pauses"]).iter().map(|pause| {
+        let by = shown::cell(pause, "/pausedBy");
+        format!("paused {} by {by}", span(&pause["pausedAt"], &pause["resumedAt"]))
+    });
+    holds.chain(pauses).collect()
+}
+
 /// Does what the command says.
 pub(crate) async fn run(args: &HistoryArgs) -> anyhow::Result<()> {
     if args.pace {
@@ -115,6 +143,49 @@ pub(crate) async fn run(args: &HistoryArgs) -> anyhow::Result<()> {
     let (form, none) = (args.common.form(), "nothing is known of the last minutes");
     match args.lane.as_str() {
         WEBPUSH => shown::print(&document, form, OF_WEBPUSH, none),
-        _ => shown::print(&document, form, COLUMNS, none),
+        _ => {
+            shown::print(&document, form, COLUMNS, none)?;
+            if form.is_for_people() {
+                for stop in stops(&document) {
+                    output::result(stop)?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stopped_a_lane_is_told_with_its_probes() {
+        let document = json!({
+            "holds": [
+                {"class": "SWRVE", "since": "2026-11-21T10:02:11.5Z", "answeredAt": null, "endedAt": "2026-11-21T10:02:32Z",
+                 "probes": 20, "lastAnswer": "503 Service Unavailable"},
+                {"class": "SWRVE", "since": "2026-11-21T10:04:00Z", "answeredAt": null, "endedAt": null, "probes": 1,
+                 "lastAnswer": "\u{1b}[2Jno answer"},
+            ],
+            "pauses": [
+                {"pausedBy": "maria (1)", "pausedAt": "2026-11-21T10:03:00Z", "resumedAt": "2026-11-21T10:03:21.9Z"},
+            ],
+        });
+        let told = stops(&document);
+        assert_eq!(
+            told[0],
+            "held from 2026-11-21T10:02:11Z to 2026-11-21T10:02:32Z: SWRVE, 20 probes, the last failure: 503 Service Unavailable"
+        );
+        assert!(
+            told[1].starts_with("held since 2026-11-21T10:04:00Z: SWRVE, 1 probe,"),
+            "{told:?}"
+        );
+        assert!(!told[1].contains('\u{1b}'), "{told:?}");
+        assert_eq!(
+            told[2],
+            "paused from 2026-11-21T10:03:00Z to 2026-11-21T10:03:21Z by maria (1)"
+        );
+        assert_eq!(stops(&json!({"items": []})), [""; 0]);
     }
 }

@@ -10,7 +10,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http_api::{Params, Problem};
 use runtime::connections::{AnswerSecond, PaceSecond, Report};
 use serde::{Deserialize, Serialize};
-use store::{LaneMinute, WebpushMinute};
+use store::push::HoldPeriod;
+use store::{LaneMinute, Pausable, PausePeriod, WebpushMinute};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -63,6 +64,69 @@ pub(crate) struct HistoryDocument {
     pub(crate) lane: &'static str,
     /// The minutes, the present one last: that one is not over.
     pub(crate) items: Vec<MinuteDocument>,
+    /// The outages for which it was held in that time, the first one first.
+    pub(crate) holds: Vec<HoldDocument>,
+    /// The pauses of the whole lane in that time, the first one first.
+    pub(crate) pauses: Vec<PausePeriodDocument>,
+}
+
+/// An outage for which a lane was held.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = LaneHold)]
+pub(crate) struct HoldDocument {
+    /// `SWRVE`, or the class in which most endpoints failed.
+    #[schema(example = "SWRVE")]
+    pub(crate) class: String,
+    /// Since when.
+    pub(crate) since: DateTime<Utc>,
+    /// When Swrve worked again; since then what had waited was sent. Null until then, and of other classes.
+    pub(crate) answered_at: Option<DateTime<Utc>>,
+    /// When it was over; null while it goes on.
+    pub(crate) ended_at: Option<DateTime<Utc>>,
+    /// How many probes were sent.
+    #[schema(example = 27)]
+    pub(crate) probes: u64,
+    /// The last failure, in words.
+    #[schema(example = "503 Service Unavailable")]
+    pub(crate) last_answer: String,
+}
+
+impl From<HoldPeriod> for HoldDocument {
+    fn from(hold: HoldPeriod) -> Self {
+        Self {
+            class: hold.class,
+            since: hold.since,
+            answered_at: hold.answered_at,
+            ended_at: hold.ended_at,
+            probes: hold.probes.unsigned_abs(),
+            last_answer: hold.last_answer,
+        }
+    }
+}
+
+/// A pause of a whole lane.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = LanePause)]
+pub(crate) struct PausePeriodDocument {
+    /// Who paused it.
+    #[schema(example = "maria (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
+    pub(crate) paused_by: String,
+    /// Since when.
+    pub(crate) paused_at: DateTime<Utc>,
+    /// When it ended; null while it is in force.
+    pub(crate) resumed_at: Option<DateTime<Utc>>,
+}
+
+impl From<PausePeriod> for PausePeriodDocument {
+    fn from(pause: PausePeriod) -> Self {
+        Self {
+            paused_by: pause.paused_by,
+            paused_at: pause.paused_at,
+            resumed_at: pause.resumed_at,
+        }
+    }
 }
 
 /// What a lane did in a minute.
@@ -101,7 +165,7 @@ impl From<LaneMinute> for MinuteDocument {
     }
 }
 
-/// Tells what a lane did in each of the last minutes.
+/// Tells what a lane did in each of the last minutes, and for which outages and pauses it did nothing.
 ///
 /// Added up from what processes report every few seconds and what is kept of it for an hour; what one did between its last report and its end
 /// is missing.
@@ -118,8 +182,15 @@ pub(crate) async fn history(
 ) -> Result<Json<HistoryDocument>, Problem> {
     let lane = known(&lane)?;
     let minutes = params.checked()?;
-    let reading = app.store.lane_minutes(lane, minutes, app.now());
-    let found = http_api::by(viewer.deadline, ("the history", "read"), reading).await?;
+    let (store, now) = (&app.store, app.now());
+    let since = now - TimeDelta::minutes(minutes.into());
+    let reading = async {
+        let found = store.lane_minutes(lane, minutes, now).await?;
+        let holds = store.holds_since(lane, since, None).await?;
+        let pauses = store.pauses_since(&[Pausable::Lane(lane)], since, None).await?;
+        Ok((found, holds, pauses))
+    };
+    let (found, holds, pauses) = http_api::by(viewer.deadline, ("the history", "read"), reading).await?;
     let is_led = lane == store::Lane::Push;
     let mut items: Vec<_> = found.into_iter().map(MinuteDocument::from).collect();
     for minute in items.iter_mut().filter(|_| !is_led) {
@@ -128,6 +199,8 @@ pub(crate) async fn history(
     Ok(Json(HistoryDocument {
         lane: lane.as_str(),
         items,
+        holds: holds.into_iter().map(HoldDocument::from).collect(),
+        pauses: pauses.into_iter().map(PausePeriodDocument::from).collect(),
     }))
 }
 

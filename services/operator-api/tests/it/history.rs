@@ -38,6 +38,34 @@ async fn a_lane_tells_what_it_did_by_the_minute(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn a_lane_tells_the_outages_and_pauses_that_are_over(rig: &Rig) {
+    let history = rig.see("/lanes/push/history").await;
+    assert_eq!((&history["holds"], &history["pauses"]), (&json!([]), &json!([])));
+    let sql = "INSERT INTO holds (class, since, probes, last_answer, answered_at)
+               VALUES ('SWRVE', now() - interval '21 s', 20, '503', now())";
+    sqlx::query(sql).execute(&rig.it.pool).await.unwrap();
+    let history = rig.see("/lanes/push/history").await;
+    assert_eq!(history["holds"][0]["endedAt"], json!(null), "{history}");
+    let sql = "DELETE FROM holds";
+    sqlx::query(sql).execute(&rig.it.pool).await.unwrap();
+    rig.act("/lanes/push/pause", &json!({"note": "incident 17"}), 200)
+        .await;
+    rig.act("/lanes/push/resume", &json!({}), 200).await;
+    let history = rig.see("/lanes/push/history").await;
+    let held = &history["holds"][0];
+    assert_eq!(
+        (&held["class"], &held["probes"], &held["lastAnswer"]),
+        (&json!("SWRVE"), &json!(20), &json!("503"))
+    );
+    assert!(
+        held["endedAt"].is_string() && history["pauses"][0]["resumedAt"].is_string(),
+        "{history}"
+    );
+    let history = rig.see("/lanes/reseller/history").await;
+    assert_eq!((&history["holds"], &history["pauses"]), (&json!([]), &json!([])));
+}
+
+#[testkit::test]
 async fn web_push_tells_what_it_did_by_the_minute(rig: &Rig) {
     let counters = json!({"webpushDirect": 7, "webpushStored": 3, "webpushErrors": 1, "webpushOpened": 5});
     let beat = Beat {

@@ -167,9 +167,11 @@ async fn metrics_of_an_event_type_without_numbers_say_so() {
     assert_eq!(nothing.code, Some(0), "{nothing:?}");
     assert!(nothing.stderr.contains(told), "{nothing:?}");
     assert!(!of("domain.creatde --json").stderr.contains(told));
+    assert!(!of("domain.created --json").stderr.contains("estimates"));
     let listed = of("domain.created");
     assert!(
         listed.stdout.contains("2026-11-21T12:00:00Z") && !listed.stderr.contains("no attempt"),
         "{listed:?}"
     );
+    assert!(listed.stderr.contains("times are estimates"), "{listed:?}");
 }

@@ -94,6 +94,10 @@ const METRICS: [Shown; 15] = [
     ("99 of 100 delivered within ms", "/deliveryDelayMillis/p99"),
 ];
 
+/// How coarse the times are, which are counted in buckets that grow: `domain::latency`.
+const ESTIMATED: &str = "times are estimates: those of attempts may be off by a fifth, those from event to delivery (\"delivered within\", \"in ms\") by \
+     two fifths";
+
 /// The numbers of each event type, or of each step of time.
 fn deliveries(of: ShownColumn) -> [ShownColumn; 6] {
     [
@@ -453,6 +457,9 @@ async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {
             "no attempt of the last {} h was for an event of the type {name}; --by-event-type lists those that were",
             args.hours
         )));
+    }
+    if one.common.form().is_for_people() && document["attempts"] != 0 {
+        output::note(ESTIMATED);
     }
     one.common.form().print(&document, || {
         if args.by_event_type {

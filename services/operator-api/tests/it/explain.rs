@@ -47,6 +47,31 @@ async fn a_push_is_explained_and_so_is_who_cancelled_it(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn a_pause_that_is_over_is_what_the_time_of_a_push_went_to(rig: &Rig) {
+    let id = rig
+        .it
+        .accept(PushStatus::Pending, push_request("device", "Hello client!"))
+        .await;
+    rig.act("/lanes/push/pause", &json!({"note": "incident 17"}), 200)
+        .await;
+    rig.clock.advance(TimeDelta::minutes(10));
+    let path = format!("/explain/{id}");
+    for over in [false, true] {
+        if over {
+            rig.act("/lanes/push/resume", &json!({}), 200).await;
+        }
+        let story = rig.see(&path).await;
+        assert_eq!(story["delay"]["parts"][0]["cause"], "PAUSED", "{story}");
+        let mut lines = story["story"].as_array().unwrap().iter();
+        let told = lines.any(|line| {
+            let text = line["text"].as_str().unwrap();
+            text.starts_with("The lane was paused from ")
+        });
+        assert_eq!(told, over, "{story}");
+    }
+}
+
+#[testkit::test]
 async fn an_event_of_a_paused_reseller_waits_for_that_pause_and_says_so(rig: &Rig) {
     let subscription = SubscriptionRow::active().reseller("acme");
     let subscription = subscription.make(&rig.it.pool).await;

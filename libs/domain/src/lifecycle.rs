@@ -44,6 +44,9 @@ pub enum Status {
 named!(Status, "status");
 
 impl Status {
+    /// What has not ended, in the order in which it is looked through for what is to be cancelled.
+    pub const WAITING: [Self; 4] = [Self::Scheduled, Self::Retry, Self::Pending, Self::InMemory];
+
     /// Whether nothing further happens by itself.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Sent | Self::Failed | Self::GivenUp)

@@ -2,11 +2,14 @@
 //! from the beginning, with the operator's note, since there is nothing to mend: it is in the lists, and waits for no
 //! operator.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
 
 use crate::{Act, Error, stored};
 
@@ -21,6 +24,45 @@ pub enum Cancellation<S> {
     Ended(S),
     /// There is no such thing.
     Unknown,
+}
+
+/// Most that are cancelled at once.
+const CANCELLED_MAX: usize = 5_000;
+/// Most parts of lists that are looked through for them, of 10,000 each.
+const PARTS_MAX: usize = 20;
+/// How many of a list are asked for at once.
+pub(crate) const PART: u32 = 1_000;
+
+/// What waits and matches, as far as it is cancelled at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToCancel {
+    /// Which they are.
+    pub ids: Vec<Uuid>,
+    /// How many, by status.
+    pub by_status: BTreeMap<&'static str, u64>,
+    /// When the first of them was accepted.
+    pub oldest: Option<DateTime<Utc>>,
+    /// Whether more may match.
+    pub more: bool,
+    parts: usize,
+}
+
+impl ToCancel {
+    pub(crate) fn add(&mut self, id: Uuid, status: &'static str, accepted_at: DateTime<Utc>) {
+        if self.ids.len() >= CANCELLED_MAX {
+            return;
+        }
+        self.ids.push(id);
+        *self.by_status.entry(status).or_default() += 1;
+        self.oldest = Some(self.oldest.map_or(accepted_at, |oldest| oldest.min(accepted_at)));
+    }
+
+    /// Counts a part of a list that was looked through. Whether another one is looked at that goes on with it.
+    pub(crate) fn goes_on(&mut self, has_next: bool) -> bool {
+        self.parts += 1;
+        self.more = self.ids.len() >= CANCELLED_MAX || has_next && self.parts >= PARTS_MAX;
+        has_next && !self.more
+    }
 }
 
 /// What a statement that cancels one has found.
@@ -59,11 +101,12 @@ pub(crate) async fn commit<S: FromStr>(
     Ok(Cancellation::Done(status))
 }
 
-/// Commits what a statement that cancels several of a `kind` has done, with one entry in the audit log. Returns how many were cancelled.
+/// Commits what a statement that cancels several of a `kind` has done, with one entry about `subject` in the audit log. Returns how many were
+/// cancelled.
 pub(crate) async fn commit_all(
     mut transaction: Transaction<'_, Postgres>,
     found: &[Found],
-    kind: &'static str,
+    (kind, subject): (&'static str, String),
     chosen: Value,
     act: Act<'_>,
 ) -> Result<u64, Error> {
@@ -75,8 +118,7 @@ pub(crate) async fn commit_all(
         format!("{kind}.cancel-many"),
         json!({ "cancelled": cancelled, "filter": chosen }),
     );
-    let lane = if kind == "push" { "push" } else { "reseller" };
-    let entry = act.entry(&action, format!("lane/{lane}"), details);
+    let entry = act.entry(&action, subject, details);
     entry.record(&mut transaction).await?;
     transaction.commit().await?;
     Ok(cancelled)

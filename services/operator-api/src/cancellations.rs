@@ -12,8 +12,9 @@ use domain::push::PushStatus;
 use http_api::{FieldProblem, Payload, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::Lane;
-use store::webhook::DueCursor;
+use store::push::PushFilter;
+use store::webhook::NotificationSearch;
+use store::{Lane, ToCancel};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -26,12 +27,6 @@ use crate::notifications::{self, NotificationParams};
 use crate::pushes::{self, PushParams};
 use crate::request::Operator;
 
-/// Most that are cancelled at once.
-const CANCELLED_MAX: usize = 5_000;
-/// Most parts of lists that are looked through for them, of 10,000 each.
-const PARTS_MAX: usize = 20;
-/// How many of a list are asked for at once.
-const PART: u32 = 1_000;
 /// From how many on a person has to have shown lately who it is.
 const WITHOUT_ASKING: usize = 1_000;
 
@@ -117,26 +112,6 @@ pub(crate) struct CancellationDocument {
     pub(crate) cancelled: u64,
 }
 
-/// What was found.
-#[derive(Default)]
-struct Found {
-    ids: Vec<Uuid>,
-    by_status: BTreeMap<&'static str, u64>,
-    oldest: Option<DateTime<Utc>>,
-    more: bool,
-}
-
-impl Found {
-    fn add(&mut self, id: Uuid, status: &'static str, accepted_at: DateTime<Utc>) {
-        if self.ids.len() >= CANCELLED_MAX {
-            return;
-        }
-        self.ids.push(id);
-        *self.by_status.entry(status).or_default() += 1;
-        self.oldest = Some(self.oldest.map_or(accepted_at, |oldest| oldest.min(accepted_at)));
-    }
-}
-
 /// Cancels what waits and matches, at most 5,000 at once. It ends as GIVEN_UP with the reason CANCELLED.
 ///
 /// That is final: no replay and no resend sends it. Dead letters are discarded from the beginning, with the note. With `dryRun` nothing is changed.
@@ -169,7 +144,10 @@ pub(crate) async fn create(
         let cancelling = async {
             match lane {
                 Lane::Push => store.cancel_pushes(&found.ids, status, chosen, act).await,
-                Lane::Reseller => store.cancel_notifications(&found.ids, status, chosen, act).await,
+                Lane::Reseller => {
+                    let which = (None, status);
+                    store.cancel_notifications(&found.ids, which, chosen, act).await
+                }
             }
         };
         cancelled = http_api::by(operator.deadline, ("what waits", "cancelled"), cancelling).await?;
@@ -208,7 +186,7 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
         let detail = "is of the other lane: leave it out, or give that lane";
         wrong.push(FieldProblem::new(format!("filter.{name}"), detail));
     }
-    let waiting = WAITING.map(PushStatus::as_str);
+    let waiting = PushStatus::WAITING.map(PushStatus::as_str);
     if filter
         .status
         .as_deref()
@@ -229,14 +207,6 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
     }
 }
 
-/// What waits, in the order in which it is looked through: both lanes call it the same.
-const WAITING: [PushStatus; 4] = [
-    PushStatus::Scheduled,
-    PushStatus::Retry,
-    PushStatus::Pending,
-    PushStatus::InMemory,
-];
-
 /// What is wrong with a word of the filter, as the lists say it, is wrong with a member of the body.
 fn in_body(problem: &Problem) -> Problem {
     let wrong = problem.errors().iter().map(|wrong| {
@@ -247,88 +217,45 @@ fn in_body(problem: &Problem) -> Problem {
 }
 
 /// Finds what waits and matches, as far as it is cancelled at once.
-async fn find(app: &App, lane: Lane, filter: &WaitingFilter) -> Result<Result<Found, Problem>, store::Error> {
-    let mut found = Found::default();
-    let mut parts = 0;
-    for status in WAITING.map(PushStatus::as_str) {
-        if filter.status.as_deref().is_some_and(|wanted| wanted != status) {
-            continue;
-        }
-        let (mut after, mut goes_on) = (None, true);
-        while goes_on && !found.more {
-            let part = match lane {
-                Lane::Push => pushes_of(app, filter, status, after, &mut found).await?,
-                Lane::Reseller => notifications_of(app, filter, status, after, &mut found).await?,
-            };
-            after = match part {
-                Ok(next) => next,
-                Err(problem) => return Ok(Err(problem)),
-            };
-            goes_on = after.is_some();
-            parts += 1;
-            found.more = found.ids.len() >= CANCELLED_MAX || goes_on && parts >= PARTS_MAX;
-        }
-    }
-    Ok(Ok(found))
+async fn find(
+    app: &App,
+    lane: Lane,
+    filter: &WaitingFilter,
+) -> Result<Result<ToCancel, Problem>, store::Error> {
+    Ok(match lane {
+        Lane::Push => match pushes_of(filter) {
+            Ok(filter) => app.store.pushes_to_cancel(&filter).await?.ok_or_else(not_indexed),
+            Err(problem) => Err(in_body(&problem)),
+        },
+        Lane::Reseller => match notifications_of(filter) {
+            Ok(search) => Ok(app.store.notifications_to_cancel(&search).await?),
+            Err(problem) => Err(in_body(&problem)),
+        },
+    })
 }
 
-/// Where a list goes on, or why there is none.
-type Next = Result<Option<DueCursor>, Problem>;
-
-async fn pushes_of(
-    app: &App,
-    filter: &WaitingFilter,
-    status: &'static str,
-    after: Option<DueCursor>,
-    found: &mut Found,
-) -> Result<Next, store::Error> {
-    let params = PushParams {
+fn pushes_of(filter: &WaitingFilter) -> Result<PushFilter, Problem> {
+    pushes::filter(&PushParams {
         device: None,
         prototype: filter.prototype.clone(),
         platform: filter.platform.clone(),
-        status: Some(status.to_owned()),
+        status: filter.status.clone(),
         reason: None,
         since: filter.since,
         until: filter.until,
         limit: None,
         cursor: None,
-    };
-    let listed = match pushes::filter(&params) {
-        Ok(filter) => app.store.list_pushes(&filter, after, PART).await?,
-        Err(problem) => return Ok(Err(in_body(&problem))),
-    };
-    let Some(part) = listed else {
-        return Ok(Err(not_indexed()));
-    };
-    for push in part.items.iter().filter(|push| !push.claimed) {
-        found.add(push.id.uuid(), status, push.created_at);
-    }
-    Ok(Ok(part.next))
+    })
 }
 
-async fn notifications_of(
-    app: &App,
-    filter: &WaitingFilter,
-    status: &'static str,
-    after: Option<DueCursor>,
-    found: &mut Found,
-) -> Result<Next, store::Error> {
-    let params = NotificationParams {
+fn notifications_of(filter: &WaitingFilter) -> Result<NotificationSearch, Problem> {
+    notifications::read(&NotificationParams {
         reseller: filter.reseller.clone(),
         subscription: filter.subscription,
-        status: Some(status.to_owned()),
+        status: filter.status.clone(),
         event_type: filter.event_type.clone(),
         since: filter.since,
         until: filter.until,
         ..NotificationParams::default()
-    };
-    let search = match notifications::read(&params) {
-        Ok(search) => search,
-        Err(problem) => return Ok(Err(in_body(&problem))),
-    };
-    let part = app.store.search_notifications(&search, after, PART).await?;
-    for notification in &part.items {
-        found.add(notification.id.uuid(), status, notification.accepted_at);
-    }
-    Ok(Ok(part.next))
+    })
 }

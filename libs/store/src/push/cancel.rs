@@ -5,10 +5,39 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::cancel::{self, Cancellation, Found};
+use super::PushFilter;
+use crate::cancel::{self, Cancellation, Found, PART, ToCancel};
 use crate::{Act, Error, Store};
 
 impl Store {
+    /// What waits and matches, as far as it is cancelled at once; `None` when it needs an index that is still being made.
+    pub async fn pushes_to_cancel(&self, filter: &PushFilter) -> Result<Option<ToCancel>, Error> {
+        let mut found = ToCancel::default();
+        for status in PushStatus::WAITING {
+            if found.more || filter.status.is_some_and(|wanted| wanted != status) {
+                continue;
+            }
+            let list = PushFilter {
+                status: Some(status),
+                ..filter.clone()
+            };
+            let mut after = None;
+            loop {
+                let Some(part) = self.list_pushes(&list, after, PART).await? else {
+                    return Ok(None);
+                };
+                for push in part.items.iter().filter(|push| !push.claimed) {
+                    found.add(push.id.uuid(), status.as_str(), push.created_at);
+                }
+                after = part.next;
+                if !found.goes_on(after.is_some()) {
+                    break;
+                }
+            }
+        }
+        Ok(Some(found))
+    }
+
     /// Cancels a push that waits or is queued.
     pub async fn cancel_push(&self, id: PushId, act: Act<'_>) -> Result<Cancellation<PushStatus>, Error> {
         let mut transaction = self.pool.begin().await?;
@@ -27,7 +56,7 @@ impl Store {
     ) -> Result<u64, Error> {
         let mut transaction = self.pool.begin().await?;
         let found = cancel_all(&mut transaction, ids, status, act).await?;
-        cancel::commit_all(transaction, &found, "push", chosen, act).await
+        cancel::commit_all(transaction, &found, ("push", "lane/push".to_owned()), chosen, act).await
     }
 }
 

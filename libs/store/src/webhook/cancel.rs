@@ -5,10 +5,38 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::cancel::{self, Cancellation, Found};
+use super::NotificationSearch;
+use super::locked::subject;
+use crate::cancel::{self, Cancellation, Found, PART, ToCancel};
 use crate::{Act, Error, Store};
 
 impl Store {
+    /// What waits and matches, as far as it is cancelled at once.
+    pub async fn notifications_to_cancel(&self, search: &NotificationSearch) -> Result<ToCancel, Error> {
+        let mut found = ToCancel::default();
+        for status in NotificationStatus::WAITING {
+            if found.more || search.status.is_some_and(|wanted| wanted != status) {
+                continue;
+            }
+            let list = NotificationSearch {
+                status: Some(status),
+                ..search.clone()
+            };
+            let mut after = None;
+            loop {
+                let part = self.search_notifications(&list, after, PART).await?;
+                for notification in part.items.iter().filter(|notification| !notification.claimed) {
+                    found.add(notification.id.uuid(), status.as_str(), notification.accepted_at);
+                }
+                after = part.next;
+                if !found.goes_on(after.is_some()) {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Cancels a notification that waits or is queued. A place in a quota that it has is used up.
     pub async fn cancel_notification(
         &self,
@@ -20,18 +48,19 @@ impl Store {
         cancel::commit(transaction, found.into_iter().next(), "notification", id, act).await
     }
 
-    /// Cancels those of these notifications that wait or are queued, all or those in one `status`, with one entry in the audit log that says how
-    /// they were `chosen`. Returns how many those were.
+    /// Cancels those of these notifications of `of` that wait or are queued, all or those in one `status`, with one entry in the audit log that
+    /// says how they were `chosen`: about their subscription, where that is asked for, and else about the lane. Returns how many those were.
     pub async fn cancel_notifications(
         &self,
         ids: &[Uuid],
-        status: Option<&str>,
+        (of, status): (Option<Uuid>, Option<&str>),
         chosen: Value,
         act: Act<'_>,
     ) -> Result<u64, Error> {
         let mut transaction = self.pool.begin().await?;
         let found = cancel_all(&mut transaction, ids, status, act).await?;
-        cancel::commit_all(transaction, &found, "notification", chosen, act).await
+        let about = of.map_or_else(|| "lane/reseller".to_owned(), subject);
+        cancel::commit_all(transaction, &found, ("notification", about), chosen, act).await
     }
 }
 

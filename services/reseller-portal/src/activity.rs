@@ -68,6 +68,9 @@ pub(crate) struct ActivityDocument {
     pub(crate) subscription_id: Option<Uuid>,
     /// To which notification; null when it was something else.
     pub(crate) notification_id: Option<Uuid>,
+    /// Why, as it was given, of what was done with a key of yours or in a visit to your dashboard.
+    #[schema(example = "The domains were transferred away.")]
+    pub(crate) note: Option<String>,
     /// What else belongs to it, of what was done with a key of yours; the fields depend on the action.
     #[schema(value_type = Option<Object>)]
     pub(crate) details: Option<Value>,
@@ -85,6 +88,7 @@ impl ActivityDocument {
             notification_id: of("notification/"),
             name: own.then_some(view.actor),
             action: view.action,
+            note: view.note.filter(|_| own),
             details: own.then_some(view.details),
         }
     }

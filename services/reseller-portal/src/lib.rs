@@ -9,6 +9,7 @@
 mod activity;
 mod app;
 mod bounds;
+mod cancellations;
 mod changes;
 mod dashboard;
 mod endpoint_checks;

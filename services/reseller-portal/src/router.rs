@@ -12,8 +12,9 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    activity, bounds, changes, dashboard, endpoint_checks, event_types, links, metrics, notifications,
-    overview, quotas, replays, resends, secrets, sending_ips, signature_checks, site, subscriptions,
+    activity, bounds, cancellations, changes, dashboard, endpoint_checks, event_types, links, metrics,
+    notifications, overview, quotas, replays, resends, secrets, sending_ips, signature_checks, site,
+    subscriptions,
 };
 
 /// The router of the service.
@@ -64,6 +65,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(notifications::story))
         .routes(routes!(notifications::resend))
         .routes(routes!(notifications::cancel))
+        .routes(routes!(cancellations::cancel))
         .routes(routes!(replays::list, replays::create))
         .routes(routes!(replays::find, replays::cancel))
         .routes(routes!(resends::resend))

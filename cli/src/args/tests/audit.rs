@@ -79,6 +79,8 @@ const OPERATOR: &[(&str, Audit)] = &[
 const PORTAL: &[(&str, Audit)] = &[
     ("activateSubscription", As(&["subscription.activate"])),
     ("cancelNotification", As(&["notification.cancel"])),
+    // One entry, whatever the number of notifications.
+    ("cancelNotifications", As(&["notification.cancel-many"])),
     ("cancelReplay", As(&["replay.cancel"])),
     ("changeSubscription", As(&["subscription.change"])),
     ("checkEndpoint", As(&["endpoint.check"])),

@@ -3,6 +3,7 @@
 //! No document of the portal is known here as a whole: what is shown is picked out by its name, and `--json` prints the
 //! document as it came.
 
+pub(crate) mod cancel;
 pub(crate) mod notifications;
 pub(crate) mod overview;
 pub(crate) mod portal_links;

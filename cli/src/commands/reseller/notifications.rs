@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::cancel::{self, CancelArgs};
 use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
 use super::{Common, OPERATORS, identifier, look, paused_by};
@@ -34,7 +35,8 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED --newer-than 2h --dry-run
-  postrider notifications cancel 019aa2f0-5b1c-8025-9519-0863916ea2df")]
+  postrider notifications cancel 019aa2f0-5b1c-8025-9519-0863916ea2df
+  postrider notifications cancel --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status SCHEDULED --dry-run")]
 pub(crate) enum NotificationsCommand {
     /// Lists those of the last 7 days, the newest event first; for operators all that are kept.
     #[command(visible_alias = "ls")]
@@ -47,8 +49,8 @@ pub(crate) enum NotificationsCommand {
     Scheduled(ScheduledArgs),
     /// Sends many of a subscription again that have ended, or counts them.
     Resend(Box<ResendManyArgs>),
-    /// Cancels one that waits: it is not sent any more, by no retry, resend or replay.
-    Cancel(OneNotification<JsonArgs>),
+    /// Cancels one that waits, or all of a subscription that wait and match: they are not sent any more, by no retry, resend or replay.
+    Cancel(Box<CancelArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -162,7 +164,7 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
         NotificationsCommand::Story(one) => story(&one).await,
         NotificationsCommand::Scheduled(args) => scheduled::run(args).await,
         NotificationsCommand::Resend(args) => resends::run(*args).await,
-        NotificationsCommand::Cancel(one) => cancel(&one).await,
+        NotificationsCommand::Cancel(args) => cancel::run(*args).await,
         NotificationsCommand::Show(one) => {
             let document = find(&Portal::connect(&one.common.portal)?, one.id).await?;
             let form = one.common.form();
@@ -193,18 +195,6 @@ async fn story(one: &OneNotification<JsonArgs>) -> anyhow::Result<()> {
             output::result(format_args!("  {}", cell(cause, "/text")))?;
         }
     }
-    Ok(())
-}
-
-async fn cancel(one: &OneNotification<JsonArgs>) -> anyhow::Result<()> {
-    let path = format!("/notifications/{}/cancel", one.id);
-    let cancelled: Value = Portal::connect(&one.common.portal)?
-        .post(&path, &json!({}))
-        .await?;
-    if one.common.is_json() {
-        return output::json(&cancelled);
-    }
-    output::note(format_args!("{} is cancelled and is not sent any more", one.id));
     Ok(())
 }
 

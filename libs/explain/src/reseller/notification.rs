@@ -150,22 +150,36 @@ impl Told<'_> {
         let mut steps = vec![step(it.created_at, made)];
         steps.extend(it.history.iter().map(of_attempt));
         steps.extend(it.acts.iter().filter_map(|act| {
-            let own = self.is_own(&act.actor);
-            let sentence = match act.action.as_str() {
-                "notification.resend" => Sentence::new("resent", "You had it sent again."),
-                "notification.cancel" if own => Sentence::new("cancelled-by-you", "You cancelled it."),
-                "notification.cancel" => Sentence::new(
-                    "cancelled-by-operators",
-                    "The operators of the platform cancelled it.",
-                ),
-                _ => return None,
-            };
-            Some(step(act.at, sentence))
+            (act.action == "notification.resend")
+                .then(|| step(act.at, Sentence::new("resent", "You had it sent again.")))
         }));
+        steps.extend(self.cancelled());
         steps.extend(self.sent_again());
         steps.extend(self.waiting());
         steps.sort_by_key(|step| step.at);
         steps
+    }
+
+    /// When and by whom it was cancelled, by the dead letter of that: many that are cancelled at once have no act of their own.
+    fn cancellation(&self) -> Option<(DateTime<Utc>, &str)> {
+        let letters = self.it.dead_letters.iter();
+        let letter = letters
+            .rev()
+            .find(|letter| letter.fingerprint == "delivery/cancelled")?;
+        Some((letter.resolved_at?, letter.resolved_by.as_deref()?))
+    }
+
+    fn cancelled(&self) -> Option<Step> {
+        let (at, by) = self.cancellation()?;
+        let sentence = if self.is_own(by) {
+            Sentence::new("cancelled-by-you", "You cancelled it.")
+        } else {
+            Sentence::new(
+                "cancelled-by-operators",
+                "The operators of the platform cancelled it.",
+            )
+        };
+        Some(step(at, sentence))
     }
 
     /// What made it due again other than a resend, which is an act.
@@ -431,13 +445,8 @@ impl Told<'_> {
                 some_time("resend", "Nothing, unless you have it sent again."),
             ),
             Some(NotificationReason::Cancelled) => {
-                let by_you = it
-                    .acts
-                    .iter()
-                    .rev()
-                    .find(|act| act.action == "notification.cancel")
-                    .is_some_and(|act| self.is_own(&act.actor));
-                let headline = if by_you {
+                let by = self.cancellation();
+                let headline = if by.is_some_and(|(_, by)| self.is_own(by)) {
                     Sentence::new("cancelled-by-you", "Cancelled by you.")
                 } else {
                     Sentence::new(

@@ -75,7 +75,9 @@ impl Activity {
 
     fn details(&self, act: &ActivityDocument) -> String {
         let details = act.details.as_ref().filter(|details| !details.is_null());
-        details.map_or_else(String::new, ToString::to_string)
+        let details = details.map(ToString::to_string);
+        let parts: Vec<String> = act.note.clone().into_iter().chain(details).collect();
+        parts.join(" ")
     }
 }
 

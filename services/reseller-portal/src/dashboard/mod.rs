@@ -4,6 +4,7 @@
 //! checked and recorded is the same. It deliberately has no state of its own but visits; what a page shows is in its address.
 
 mod activity;
+mod cancel_many;
 mod confirm;
 mod deliveries;
 mod enter;
@@ -105,6 +106,7 @@ fn routes() -> Vec<Route> {
         resend_all::routes(),
         notification::routes(),
         scheduled::routes(),
+        cancel_many::routes(),
         metrics::routes(),
         quota::routes(),
         secrets::routes(),

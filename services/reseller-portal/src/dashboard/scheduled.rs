@@ -6,9 +6,11 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::capability::Capability;
+use domain::notification::NotificationStatus;
 use http_api::paging::List;
 use http_api::{Id, Params, Problem};
 use pages::{Page, done};
+use url::form_urlencoded;
 
 use super::confirm::Confirm;
 use super::frame::Frame;
@@ -61,6 +63,19 @@ impl Scheduled {
     /// Whether more may wait than are counted.
     fn is_more(&self) -> bool {
         self.summary.total >= u64::from(self.summary.counted_up_to)
+    }
+
+    /// Where all that are in line are cancelled; none where the list is of a reason, which only the list knows.
+    fn cancel_all(&self) -> Option<String> {
+        let is_possible = self.frame.asked("reason").is_empty() && !self.rows.items.is_empty();
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("status", NotificationStatus::Scheduled.as_str());
+        let event_type = self.frame.asked("eventType");
+        if !event_type.is_empty() {
+            query.append_pair("eventType", &event_type);
+        }
+        let id = self.subscription.id;
+        is_possible.then(|| format!("/app/s/{id}/cancel?{}", query.finish()))
     }
 
     fn is_filtered(&self) -> bool {

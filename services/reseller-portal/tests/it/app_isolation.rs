@@ -27,6 +27,7 @@ fn needed(path: &str) -> Option<&'static str> {
         "/app/deliveries/resend"
         | "/app/resend"
         | "/app/s/{id}/resend"
+        | "/app/s/{id}/cancel"
         | "/app/n/{id}/resend"
         | "/app/n/{id}/cancel" => Some("resend"),
         _ if path.starts_with("/app/s/{id}/secrets/") => Some("secrets.rotate"),

@@ -62,6 +62,7 @@ impl Operation {
             // The service itself, which knows no such path.
             "checkEndpoint" => json!({"url": format!("http://{}/hooks", portal.address)}),
             "checkSignature" => json!({"headers": {"webhook-id": "x"}, "body": "{}"}),
+            "cancelNotifications" => json!({"status": "SCHEDULED"}),
             "resendNotifications" => json!({"statuses": ["SENT"]}),
             "createReplay" => json!({"since": portal.now() - TimeDelta::hours(1)}),
             "createPortalLink" => json!({"person": {"id": "mallory"}}),

@@ -16,6 +16,7 @@ mod app_operations;
 mod app_pages;
 mod app_telling;
 mod bulk;
+mod cancelling;
 mod changes;
 mod commands;
 mod creating;

@@ -5,8 +5,12 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::lifecycle::{Attempts, Event, transition};
 use domain::notification::{ClientErrors, DeliveryOutcome, NotificationState, NotificationStatus};
+use serde_json::json;
 use sqlx::PgPool;
-use store::webhook::{ClaimTerms, DeliveryCompletion, NotificationRelease, Resent, SpillReason};
+use store::webhook::{
+    ClaimTerms, DeliveryCompletion, NotificationRelease, NotificationSearch, NotificationsOf, Resent,
+    SpillReason,
+};
 use store::{Act, Cancellation, Store};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
@@ -298,4 +302,40 @@ mirror! {
     resend_mirrors_the_domain: Resend,
     cancel_mirrors_the_domain: Cancel,
     quarantine_mirrors_the_domain: Quarantine,
+}
+
+/// What is found to be cancelled at once, and what is cancelled of all, is what may be.
+#[testkit::database_test]
+async fn cancelling_many_mirrors_the_domain(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let (mut all, mut wanted) = (Vec::new(), Vec::new());
+    for state in NotificationState::ALL {
+        let made = NotificationRow::in_state(state, subscription).make(&pool).await;
+        let attempts = Attempts {
+            total: 1,
+            before_resend: 0,
+        };
+        all.push(made.id.uuid());
+        if transition(state, Event::Cancel, attempts, &POLICY.rules()).is_ok() {
+            wanted.push(made.id.uuid());
+        }
+    }
+    let search = NotificationSearch {
+        of: NotificationsOf::Subscription(subscription),
+        ..NotificationSearch::default()
+    };
+    let mut found = store.notifications_to_cancel(&search).await.unwrap().ids;
+    found.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+    let cancel = async || {
+        let act = act(SystemClock.now());
+        store
+            .cancel_notifications(&all, (Some(subscription), None), json!({}), act)
+            .await
+            .unwrap()
+    };
+    assert_eq!(cancel().await, wanted.len() as u64);
+    assert_eq!(cancel().await, 0, "a second time");
 }

@@ -1,0 +1,187 @@
+//! `postrider notifications cancel`: one notification, or all of a subscription that wait and match.
+
+use anyhow::bail;
+use chrono::{DateTime, Utc};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use domain::counted::of;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{Common, identifier};
+use crate::output::{self, JsonArgs};
+use crate::portal::Portal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What is being sent is left alone, and what was cancelled stays so. At most 5,000 at once: given again, the command goes on.
+
+Examples:
+  postrider notifications cancel 019aa2f0-5b1c-8025-9519-0863916ea2df
+  postrider notifications cancel --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status SCHEDULED --dry-run
+  postrider notifications cancel --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --before 2026-11-21 --note 'transferred away'")]
+pub(crate) struct CancelArgs {
+    /// The notification.
+    #[arg(value_parser = identifier, required_unless_present = "subscription")]
+    id: Option<Uuid>,
+    /// Of this subscription all that wait and match.
+    #[arg(long, value_name = "ID", value_parser = identifier, conflicts_with = "id")]
+    subscription: Option<Uuid>,
+    /// In this status.
+    #[arg(long, ignore_case = true, requires = "subscription",
+          value_parser = PossibleValuesParser::new(["SCHEDULED", "PENDING", "IN_MEMORY", "RETRY"]))]
+    status: Option<String>,
+    /// Of events of this type, such as domain.created.
+    #[arg(long, value_name = "NAME", requires = "subscription")]
+    event_type: Option<String>,
+    /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, requires = "subscription")]
+    since: Option<DateTime<Utc>>,
+    /// Of events that were accepted before this time.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, visible_alias = "before", requires = "subscription")]
+    until: Option<DateTime<Utc>>,
+    /// Only counts them.
+    #[arg(long, requires = "subscription")]
+    dry_run: bool,
+    /// Why; kept in your activity.
+    #[arg(long, requires = "subscription")]
+    note: Option<String>,
+    #[command(flatten)]
+    common: Common<JsonArgs>,
+}
+
+impl CancelArgs {
+    fn body(&self) -> Value {
+        let fields = [
+            ("status", json!(self.status.as_deref().map(str::to_uppercase))),
+            ("eventType", json!(self.event_type)),
+            ("since", json!(self.since)),
+            ("until", json!(self.until)),
+            ("note", json!(self.note)),
+            ("dryRun", json!(self.dry_run)),
+        ];
+        let given = fields.into_iter().filter(|(_, value)| !value.is_null());
+        let given: Map<_, _> = given.map(|(name, value)| (name.to_owned(), value)).collect();
+        given.into()
+    }
+
+    fn restricts(&self) -> bool {
+        self.status.is_some() || self.event_type.is_some() || self.since.is_some() || self.until.is_some()
+    }
+}
+
+/// Cancels it, or them.
+pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<()> {
+    let (path, body) = match (args.id, args.subscription) {
+        (Some(id), _) => (format!("/notifications/{id}/cancel"), json!({})),
+        (None, Some(_)) if !args.restricts() => {
+            bail!(
+                "say which of them, by --status, --event-type, --since or --until, so that not all are cancelled by mistake"
+            )
+        }
+        (None, Some(id)) => (format!("/subscriptions/{id}/cancellations"), args.body()),
+        (None, None) => bail!("name a notification, or give --subscription"),
+    };
+    let cancelled: Value = Portal::connect(&args.common.portal)?.post(&path, &body).await?;
+    if args.common.is_json() {
+        return output::json(&cancelled);
+    }
+    match args.id {
+        Some(id) => output::note(format_args!("{id} is cancelled and is not sent any more")),
+        None => output::result(told(&cancelled))?,
+    }
+    Ok(())
+}
+
+/// What came of cancelling many.
+fn told(document: &Value) -> String {
+    let number = |name: &str| document[name].as_u64().unwrap_or_default();
+    let (matching, cancelled) = (number("matching"), number("cancelled"));
+    let is_dry = document["dryRun"] == json!(true);
+    let more = match (document["more"] == json!(true), is_dry) {
+        (true, true) => "; more may match than are cancelled at once",
+        (true, false) => "; more may match: give the command again",
+        (false, _) => "",
+    };
+    if is_dry {
+        let matching = of(
+            matching,
+            "notification waits and matches",
+            "notifications wait and match",
+        );
+        return format!("{matching}{more}; nothing was done");
+    }
+    let left = match matching.saturating_sub(cancelled) {
+        0 => String::new(),
+        left => format!(", {} being sent or had ended", of(left, "was", "were")),
+    };
+    let cancelled = of(cancelled, "notification is", "notifications are");
+    format!("{cancelled} cancelled{left}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: CancelArgs,
+    }
+
+    const ID: &str = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+
+    fn parsed(more: &[&str]) -> Result<CancelArgs, clap::Error> {
+        let line = ["cancel"].into_iter().chain(more.iter().copied());
+        Line::try_parse_from(line).map(|line| line.args)
+    }
+
+    #[test]
+    fn what_is_given_is_asked_for_and_nothing_else() {
+        let args = parsed(&[
+            "--subscription",
+            ID,
+            "--status",
+            "scheduled",
+            "--before",
+            "2026-11-21",
+            "--dry-run",
+        ]);
+        let body = args.unwrap().body();
+        assert_eq!(
+            body,
+            json!({"status": "SCHEDULED", "until": "2026-11-21T00:00:00Z", "dryRun": true})
+        );
+    }
+
+    #[test]
+    fn one_is_named_or_a_subscription_is_and_never_both() {
+        let wrongs: [&[&str]; 4] = [
+            &[],
+            &[ID, "--subscription", ID],
+            &[ID, "--status", "SCHEDULED"],
+            &[ID, "--dry-run"],
+        ];
+        for wrong in wrongs {
+            assert!(parsed(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(parsed(&[ID]).is_ok());
+        assert!(!parsed(&["--subscription", ID]).unwrap().restricts());
+    }
+
+    #[test]
+    fn what_was_left_alone_and_what_goes_on_is_said() {
+        let document = json!({"dryRun": false, "matching": 5000, "cancelled": 4998, "more": true});
+        assert_eq!(
+            told(&document),
+            "4,998 notifications are cancelled, 2 were being sent or had ended; more may match: give the command again"
+        );
+        let counted = json!({"dryRun": true, "matching": 1, "cancelled": 0, "more": false});
+        assert_eq!(
+            told(&counted),
+            "1 notification waits and matches; nothing was done"
+        );
+    }
+}

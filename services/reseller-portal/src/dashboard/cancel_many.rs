@@ -1,0 +1,144 @@
+//! R7, all at once: cancelling what of a subscription waits and matches, counted before anything is done.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use chrono::{DateTime, Utc};
+use domain::capability::Capability;
+use domain::counted;
+use http_api::{Draft, Id, Params, Problem, Wrong};
+use pages::{Fields, done};
+use serde::Deserialize;
+use store::ToCancel;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use super::Route;
+use super::confirm::Confirm;
+use super::frame::Frame;
+use crate::app::App;
+use crate::cancellations::{self, CancellationPayload};
+use crate::request::{Reseller, Resender};
+
+/// From so many on the number has to be typed.
+const TYPED_FROM: u64 = 1_000;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        super::page("/app/s/{id}/cancel", ask),
+        super::act("/app/s/{id}/cancel", cancel),
+    ]
+}
+
+/// What is in the address: which of what waits, up to when, and how many were counted.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Chosen {
+    status: Option<String>,
+    event_type: Option<String>,
+    until: Option<DateTime<Utc>>,
+    counted: Option<u64>,
+}
+
+impl Chosen {
+    /// What comes after the page was asked for is not meant.
+    fn payload(&self, now: DateTime<Utc>) -> CancellationPayload {
+        CancellationPayload {
+            status: self.status.clone(),
+            event_type: self.event_type.clone(),
+            until: Some(self.until.unwrap_or(now)),
+            ..CancellationPayload::default()
+        }
+    }
+}
+
+fn form(frame: &Frame, id: Uuid, payload: &CancellationPayload, counted: &ToCancel) -> Confirm {
+    let count = counted.ids.len() as u64;
+    let by_status = counted.by_status.iter();
+    let by_status: Vec<_> = by_status
+        .map(|(status, count)| format!("{} {status}", frame.number(*count)))
+        .collect();
+    let mut said = match count {
+        0 => vec!["Nothing waits that matches: there is nothing to cancel.".to_owned()],
+        _ => vec![
+            format!("They wait now: {}.", by_status.join(", ")),
+            "They are not sent any more, neither by a resend nor by a replay: this cannot be undone. What is being sent, or has ended when it \
+             comes to it, is left alone."
+                .to_owned(),
+        ],
+    };
+    if counted.more {
+        said.push("More may match than are cancelled at once: ask again for those.".to_owned());
+    }
+    let words = [
+        ("status", payload.status.clone()),
+        ("eventType", payload.event_type.clone()),
+        ("until", payload.until.map(|until| until.to_rfc3339())),
+        ("counted", Some(count.to_string())),
+    ];
+    let words = words.into_iter().filter_map(|(name, word)| Some((name, word?)));
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(words)
+        .finish();
+    Confirm {
+        id: "cancel-many",
+        title: format!("Cancel {}", counted::of(count, "notification", "notifications")),
+        said,
+        action: format!("/app/s/{id}/cancel?{query}"),
+        back: format!("/app/s/{id}/scheduled"),
+        button: "Cancel them",
+        is_dangerous: true,
+        expected: (count > TYPED_FROM).then(|| count.to_string()),
+        needs: "resend",
+        may: frame.may(Capability::Resend),
+        in_dialog: false,
+        typed: None,
+    }
+}
+
+async fn ask(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Id(id): Id,
+    Params(chosen): Params<Chosen>,
+) -> Result<Response, Problem> {
+    let payload = chosen.payload(app.now());
+    let counted = cancellations::count(&app, &reseller, id, &payload).await?;
+    Ok(form(&frame, id, &payload, &counted).page(frame))
+}
+
+async fn cancel(
+    State(app): State<Arc<App>>,
+    resender: Resender,
+    frame: Frame,
+    Id(id): Id,
+    Params(chosen): Params<Chosen>,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let payload = chosen.payload(app.now());
+    let counted = cancellations::count(&app, &resender, id, &payload).await?;
+    let agreed = chosen.counted.unwrap_or_default();
+    let mut form = form(&frame, id, &payload, &counted);
+    // What was agreed to is what was shown: the number that has to be typed is the one of then.
+    form.expected = (agreed > TYPED_FROM).then(|| agreed.to_string());
+    if counted.ids.len() as u64 > agreed || agreed == 0 || !form.check(&fields) {
+        return Ok(form.page(frame));
+    }
+    let draft = Draft(payload, Wrong::default());
+    let Json(ended) = cancellations::cancel(State(app), resender, Id(id), draft).await?;
+    let are = counted::of(ended.cancelled, "is", "are");
+    let left = match ended.matching.saturating_sub(ended.cancelled) {
+        0 => "",
+        _ => " The others were being sent or had ended.",
+    };
+    let more = if ended.more {
+        " More wait that match: cancel those as well."
+    } else {
+        ""
+    };
+    let said = format!("{are} cancelled and not sent any more.{left}{more}");
+    Ok(done(&format!("/app/s/{id}/scheduled"), &said))
+}

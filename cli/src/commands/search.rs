@@ -85,6 +85,8 @@ pub(crate) struct NotificationQuery {
     pub(crate) status: Option<String>,
     pub(crate) event_type: Option<String>,
     pub(crate) answer: LastAnswer,
+    pub(crate) ended_since: Option<DateTime<Utc>>,
+    pub(crate) ended_until: Option<DateTime<Utc>>,
 }
 
 /// What the endpoint answered last.
@@ -123,15 +125,16 @@ const PUSHES: [ShownColumn; 9] = [
     (Column::prose("last failure").spare(1), "/lastFailure/error"),
 ];
 
-const NOTIFICATIONS: [ShownColumn; 10] = [
+const NOTIFICATIONS: [ShownColumn; 11] = [
     (Column::whole("notification"), "/id"),
-    (Column::whole("event").spare(8), "/eventId"),
-    (Column::whole("event type").spare(7), "/eventType"),
+    (Column::whole("event").spare(9), "/eventId"),
+    (Column::whole("event type").spare(8), "/eventType"),
     (Column::whole("to").spare(4), "/url"),
     (Column::whole("status"), "/status"),
     (Column::whole("reason").spare(1), "/reason"),
     (Column::whole("paused by").spare(3), "/pausedBy"),
-    (Column::time("accepted").spare(6), "/acceptedAt"),
+    (Column::time("accepted").spare(7), "/acceptedAt"),
+    (Column::time("ended").spare(6), "/finishedAt"),
     (Column::time("due").spare(5), "/nextAttemptAt"),
     (Column::prose("last failure").spare(2), "/error"),
 ];
@@ -239,8 +242,7 @@ impl Stretch {
     pub(crate) fn add_to(&self, query: &mut Query) {
         let now = SystemClock.now();
         let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
-            let at = at.or_else(|| age.map(|age| age.before(now)))?;
-            Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+            at.or_else(|| age.map(|age| age.before(now))).map(written)
         };
         let times = [
             ("since", time(self.since, self.newer_than)),
@@ -249,6 +251,11 @@ impl Stretch {
         query.extend(self::query(times));
         query.extend(self::query(self.part.query()));
     }
+}
+
+/// A time as a query string takes it.
+fn written(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
 fn upper(word: Option<&String>) -> Option<String> {
@@ -360,6 +367,8 @@ pub(crate) async fn notifications(
         ("value", asked.value),
         ("status", upper(asked.status.as_ref())),
         ("eventType", asked.event_type),
+        ("endedSince", asked.ended_since.map(written)),
+        ("endedUntil", asked.ended_until.map(written)),
     ]);
     query.extend(asked.answer.query());
     stretch.add_to(&mut query);
@@ -379,9 +388,16 @@ pub(crate) async fn notifications(
 /// Says which events have the value and became no notification: no list of notifications has those.
 async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::Result<()> {
     // What is asked of notifications alone, no such event has.
-    let is_of_notifications = ["status", "subscription", "code", "error"]
-        .iter()
-        .any(|name| query.contains_key(*name));
+    let is_of_notifications = [
+        "status",
+        "subscription",
+        "code",
+        "error",
+        "endedSince",
+        "endedUntil",
+    ]
+    .iter()
+    .any(|name| query.contains_key(*name));
     if is_of_notifications {
         return Ok(());
     }
@@ -572,5 +588,13 @@ mod tests {
              "acceptedAt": "2026-11-21T12:00:00Z"},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&notifications, NOTIFICATIONS)));
+    }
+
+    #[test]
+    fn a_notification_that_has_ended_says_when() {
+        let ended = json!([{"id": "019aa2f0-5b1c-8025-9519-0863916ea2df", "status": "SENT",
+                            "acceptedAt": "2026-11-21T12:00:00Z", "finishedAt": "2026-11-21T12:00:07Z"}]);
+        let shown = output::at_widths(&shown::list(&ended, NOTIFICATIONS));
+        assert!(shown.contains("2026-11-21T12:00:07Z"), "{shown}");
     }
 }

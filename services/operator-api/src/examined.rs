@@ -48,8 +48,14 @@ pub(crate) fn text(parameter: &'static str, given: Option<&str>) -> Result<Optio
     Ok(filter::text(parameter, given)?)
 }
 
+/// A time of a parameter.
+pub(crate) fn time(parameter: &'static str, given: Option<DateTime<Utc>>) -> Result<(), Problem> {
+    filter::time(parameter, given)?;
+    Ok(())
+}
+
 /// Since when, and until when.
-type Times = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
+pub(crate) type Times = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
 
 /// The times that a list begins and ends at.
 pub(crate) fn times(since: Option<DateTime<Utc>>, until: Option<DateTime<Utc>>) -> Result<Times, Problem> {

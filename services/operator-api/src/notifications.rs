@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
 use domain::subscription::{HeldBack, PausedBy};
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::dead_letters::filter::names;
-use crate::examined::{Part, text, times, word};
+use crate::examined::{Part, Times, text, time, times, word};
 use crate::request::Viewer;
 
 /// The routes.
@@ -58,6 +58,10 @@ pub(crate) struct NotificationParams {
     pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
     pub(crate) until: Option<DateTime<Utc>>,
+    /// Ended at this time or later: delivered, failed, given up or cancelled.
+    pub(crate) ended_since: Option<DateTime<Utc>>,
+    /// Ended before this time.
+    pub(crate) ended_until: Option<DateTime<Utc>>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub(crate) limit: Option<u32>,
@@ -189,6 +193,7 @@ pub(crate) async fn list(
 pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Problem> {
     let statuses = names(&NotificationStatus::ALL, NotificationStatus::as_str);
     let (since, until) = times(params.since, params.until)?;
+    let (ended_since, ended_until) = ended(params)?;
     let reseller = text("reseller", params.reseller.as_deref())?;
     let search = NotificationSearch {
         of: match (params.subscription, reseller) {
@@ -202,12 +207,32 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         code: last_answer::code(params.code)?,
         error: last_answer::error_type(params.error.as_deref())?,
         since,
-        until,
+        // What ended before then was accepted before it, by a clock that may be a little ahead of the one that it ended by.
+        until: until.or(ended_until.map(|until| until + TimeDelta::minutes(1))),
+        ended_since,
+        ended_until,
     };
     if let Some(event) = text("eventId", params.event_id.as_deref())? {
         check_event(params, &event)?;
     }
     Ok(search)
+}
+
+/// When it ended. What waits has not.
+fn ended(params: &NotificationParams) -> Result<Times, Problem> {
+    let (since, until) = (params.ended_since, params.ended_until);
+    for (name, at) in [("endedSince", since), ("endedUntil", until)] {
+        time(name, at)?;
+        let status = params.status.as_deref().map(str::parse::<NotificationStatus>);
+        if at.is_some() && status.is_some_and(|status| status.is_ok_and(|status| !status.is_terminal())) {
+            let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
+            return Err(Problem::query(name, detail));
+        }
+    }
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        return Err(Problem::query("endedUntil", "must be later than endedSince"));
+    }
+    Ok((since, until))
 }
 
 /// An event has few notifications, which are there at once.
@@ -216,6 +241,8 @@ fn check_event(params: &NotificationParams, event: &str) -> Result<(), Problem> 
         ("value", params.value.is_some()),
         ("since", params.since.is_some()),
         ("until", params.until.is_some()),
+        ("endedSince", params.ended_since.is_some()),
+        ("endedUntil", params.ended_until.is_some()),
         ("cursor", params.cursor.is_some()),
     ] {
         if is_given {

@@ -4,6 +4,7 @@ use std::array;
 use std::time::Duration;
 
 use anyhow::bail;
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -31,6 +32,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --value example.org
   postrider notifications list --reseller acme --value example.org --newer-than 1d      for operators
   postrider notifications list --all --status RETRY --code 503                          for operators
+  postrider notifications list --reseller acme --ended-since 2026-11-21T12:00:00Z       for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
@@ -79,6 +81,12 @@ pub(crate) struct ListArgs {
     event_types: Option<String>,
     #[command(flatten)]
     answer: LastAnswer,
+    /// For operators: delivered, failed, given up or cancelled at this time or later.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "event_id", help_heading = OPERATORS)]
+    ended_since: Option<DateTime<Utc>>,
+    /// For operators: delivered, failed, given up or cancelled before this time.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "event_id", help_heading = OPERATORS)]
+    ended_until: Option<DateTime<Utc>>,
     #[command(flatten)]
     stretch: Stretch,
     #[command(flatten)]
@@ -204,7 +212,9 @@ pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
 
 /// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
-    let is_operator = args.all || args.reseller.is_some() || args.value.is_some() && args.operator.has_key();
+    let is_by_end = args.ended_since.is_some() || args.ended_until.is_some();
+    let is_operator =
+        args.all || is_by_end || args.reseller.is_some() || args.value.is_some() && args.operator.has_key();
     if is_operator || !args.common.portal.has_key() && args.operator.has_key() {
         if !is_operator && args.subscription.is_none() && args.event_id.is_none() {
             bail!(
@@ -219,6 +229,8 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
             status: args.status,
             event_type: args.event_types,
             answer: args.answer,
+            ended_since: args.ended_since,
+            ended_until: args.ended_until,
         };
         return search::notifications(&args.operator, args.common.form(), asked, &args.stretch).await;
     }

@@ -51,6 +51,10 @@ pub struct NotificationSearch {
     pub since: Option<DateTime<Utc>>,
     /// Of events before this.
     pub until: Option<DateTime<Utc>>,
+    /// Ended at this time or later. No index knows it: it is asked of what the others lead to.
+    pub ended_since: Option<DateTime<Utc>>,
+    /// Ended before this time.
+    pub ended_until: Option<DateTime<Utc>>,
 }
 
 /// A notification with whose it is and what its endpoint answered last.
@@ -142,6 +146,8 @@ impl Lead {
             && search.value.is_none()
             && search.code.is_none()
             && search.error.is_none()
+            && search.ended_since.is_none()
+            && search.ended_until.is_none()
     }
 }
 
@@ -155,6 +161,8 @@ macro_rules! look {
             "SELECT l.id AS \"id!\", l.at AS \"at!\",
                     (($2::text IS NULL OR l.status = $2) AND ($3::text IS NULL OR l.event_type = $3)
                      AND ($4::uuid IS NULL OR l.id >= $4) AND ($5::uuid IS NULL OR l.id < $5)
+                     AND ($12::timestamptz IS NULL OR l.finished_at >= $12)
+                     AND ($13::timestamptz IS NULL OR l.finished_at < $13)
                      AND CASE WHEN $10::integer IS NULL AND $11::text IS NULL THEN true
                          ELSE EXISTS (
                              SELECT FROM (SELECT response_status, error_type FROM delivery_attempts
@@ -175,7 +183,9 @@ macro_rules! look {
             $depth
             $(, $value)*,
             $search.code.map(i32::from),
-            $search.error
+            $search.error,
+            $search.ended_since,
+            $search.ended_until
         )
         .fetch_all(&$store.pool)
         .await
@@ -193,7 +203,7 @@ macro_rules! look_at_each {
                       SELECT n.id, s.subscription, ", $at, " AS at FROM notifications n
                       WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT 1) AS h
                   ORDER BY ", $order, " LIMIT $7) AS s CROSS JOIN LATERAL (
-                  SELECT n.id, n.event, n.status, n.event_type, ", $at, " AS at FROM notifications n
+                  SELECT n.id, n.event, n.status, n.event_type, n.finished_at, ", $at, " AS at FROM notifications n
                   WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT $7) AS n
               ORDER BY ", $order, " LIMIT $7"],
             $order $(, $value)*
@@ -206,7 +216,7 @@ macro_rules! look_at_all {
     ($store:expr, $of:expr, $search:expr, $depth:expr, $at:literal, $lead:literal, $order:literal $(, $value:expr)*) => {
         look!(
             $store, $of, $search, $depth,
-            ["SELECT n.id, n.event, n.status, n.event_type, ", $at, " AS at FROM notifications n
+            ["SELECT n.id, n.event, n.status, n.event_type, n.finished_at, ", $at, " AS at FROM notifications n
               WHERE $1::uuid[] = '{}' AND ", $lead, " LIMIT $7"],
             $order $(, $value)*
         )

@@ -416,6 +416,49 @@ async fn notifications_that_wait_come_in_the_order_in_which_they_are_due(pool: P
     assert_eq!(all_notifications(&store, &sent, 50).await, [] as [Uuid; 0]);
 }
 
+#[testkit::database_test]
+async fn what_ended_in_a_time_is_found_and_what_waits_is_not(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let now = SystemClock.now();
+    let mut ended = Vec::new();
+    for minutes in [30, 20, 10] {
+        let row = NotificationRow::in_state(NotificationState::Sent, subscription);
+        let made = row.created_at(now - TimeDelta::hours(1)).make(&pool).await;
+        sqlx::query("UPDATE notifications SET finished_at = $2 WHERE id = $1")
+            .bind(made.id.uuid())
+            .bind(now - TimeDelta::minutes(minutes))
+            .execute(&pool)
+            .await
+            .unwrap();
+        ended.push(made.id.uuid());
+    }
+    let waiting = NotificationRow::in_state(NotificationState::Pending, subscription);
+    waiting.make(&pool).await;
+    let at = |minutes| Some(now - TimeDelta::minutes(minutes));
+    for of in [NotificationsOf::Subscription(subscription), NotificationsOf::All] {
+        for (since, until, found) in [
+            (at(25), None, &ended[1..]),
+            (None, at(15), &ended[..2]),
+            (at(25), at(15), &ended[1..2]),
+            // From this time on, and before that one.
+            (at(20), at(10), &ended[1..2]),
+            (at(5), None, &ended[3..]),
+        ] {
+            let search = NotificationSearch {
+                ended_since: since,
+                ended_until: until,
+                ..search(of.clone())
+            };
+            let mut got = all_notifications(&store, &search, 1).await;
+            got.sort_unstable();
+            let mut wanted = found.to_vec();
+            wanted.sort_unstable();
+            assert_eq!(got, wanted, "{search:?}");
+        }
+    }
+}
+
 /// An event of `reseller` that matched nothing, with this name in its data.
 async fn unmatched(pool: &PgPool, (reseller, name): (&str, &str), seconds_ago: i64) -> Uuid {
     let at = SystemClock.now() - TimeDelta::seconds(seconds_ago);

@@ -14,7 +14,7 @@ pub(super) fn with_zones(frame: &Frame) -> Option<String> {
     let mut has_changed = false;
     let mut changed = form_urlencoded::Serializer::new(String::new());
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        let is_time = matches!(&*name, "since" | "until");
+        let is_time = matches!(&*name, "since" | "until" | "endedSince" | "endedUntil");
         let at = is_time.then(|| moment(zone, &value)).flatten();
         has_changed |= at.is_some();
         changed.append_pair(&name, at.as_deref().unwrap_or(&value));

@@ -75,6 +75,8 @@ struct WaitingParams {
     error: Option<String>,
     since: Option<String>,
     until: Option<String>,
+    ended_since: Option<String>,
+    ended_until: Option<String>,
     limit: Option<usize>,
     cursor: Option<String>,
     #[expect(
@@ -89,10 +91,12 @@ impl WaitingParams {
         self.lane.as_deref() != Some("reseller")
     }
 
-    /// The one status that is shown; `None` shows the first of each that waits. Of a device or an event everything is shown.
+    /// The one status that is shown; `None` shows the first of each that waits. Of a device or an event everything is shown, and so is what ended
+    /// in a time.
     fn one_status(&self) -> Option<&str> {
-        let of_one = self.device.is_some() || self.event_id.is_some();
-        self.status.as_deref().or(of_one.then_some(ANY))
+        let of_all = [&self.device, &self.event_id, &self.ended_since, &self.ended_until];
+        let is_of_all = of_all.iter().any(|word| word.is_some());
+        self.status.as_deref().or(is_of_all.then_some(ANY))
     }
 
     fn filters(&self) -> bool {
@@ -110,6 +114,8 @@ impl WaitingParams {
             &self.error,
             &self.since,
             &self.until,
+            &self.ended_since,
+            &self.ended_until,
         ];
         texts.iter().any(|text| text.is_some())
     }
@@ -256,6 +262,11 @@ impl Waiting {
 }
 
 impl Section {
+    /// Whether what it lists may have ended.
+    fn has_ended(&self) -> bool {
+        !WAITING.contains(&&*self.status)
+    }
+
     /// Whether fewer were found than are shown although the list goes on.
     fn is_short(&self) -> bool {
         self.next.is_some() && self.rows.len() < self.wanted
@@ -439,6 +450,8 @@ async fn of_notifications(
         error: params.error.clone(),
         since: moment("since", params.since.as_deref())?,
         until: moment("until", params.until.as_deref())?,
+        ended_since: moment("endedSince", params.ended_since.as_deref())?,
+        ended_until: moment("endedUntil", params.ended_until.as_deref())?,
         limit,
         cursor,
     };

@@ -418,7 +418,19 @@ async fn notifications_that_wait_are_found_by_their_filters(rig: &Rig) {
         holds(&answer.html, &[&format!("href=\"#{field}\"")]);
     }
     let of_event = of(&format!("&eventId={}", sent.event)).await;
-    holds(&of_event, &[&row(sent.id.uuid()), "The endpoint accepted it"]);
+    holds(
+        &of_event,
+        &[
+            &row(sent.id.uuid()),
+            "The endpoint accepted it",
+            "data-label=\"Ended\"",
+        ],
+    );
+    let ended = of("&endedSince=2020-01-01T00:00:00Z").await;
+    holds(&ended, &[&row(sent.id.uuid())]);
+    assert!(!ended.contains(&row(retry.id.uuid())), "what waits has not ended");
+    let before = of("&endedUntil=2020-01-01T00:00:00Z").await;
+    assert!(!before.contains(&row(sent.id.uuid())));
     holds(
         &of("&reseller=other").await,
         &["No notification waits that matches the filter."],

@@ -120,6 +120,11 @@ async fn what_a_reseller_got_is_found_without_a_key_of_its_own(rig: &Rig) {
         ("code=99", "code"),
         ("error=SLOW", "error"),
         ("reseller=a&status=x", "status"),
+        ("status=RETRY&endedSince=2026-11-21T12:00:00Z", "endedSince"),
+        (
+            "endedSince=2026-11-21T12:00:00Z&endedUntil=2026-11-21T12:00:00Z",
+            "endedUntil",
+        ),
     ] {
         let path = format!("/notifications?{query}");
         let problem = rig.refused("GET", &path, None, (400, "invalid-query")).await;

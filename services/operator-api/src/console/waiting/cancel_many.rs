@@ -52,6 +52,8 @@ pub(super) fn place(params: &WaitingParams) -> Option<String> {
         &params.value,
         &params.code,
         &params.error,
+        &params.ended_since,
+        &params.ended_until,
     ];
     let status = params.status.as_deref();
     let waits = status.is_none_or(|status| !["SENT", "FAILED", "GIVEN_UP", ANY].contains(&status));

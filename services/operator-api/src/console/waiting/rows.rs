@@ -21,6 +21,7 @@ pub(super) struct Row {
     pub(super) why: String,
     pub(super) at: Option<DateTime<Utc>>,
     pub(super) accepted_at: DateTime<Utc>,
+    pub(super) ended_at: Option<DateTime<Utc>>,
     pub(super) attempts: u32,
     pub(super) about: About,
     /// To cancel it, unless it has ended.
@@ -59,6 +60,7 @@ pub(super) fn row_of_push(push: PushDocument, frame: &Frame) -> Row {
         why,
         at,
         accepted_at: push.created_at,
+        ended_at: push.finished_at,
         attempts: push.attempts,
         about: About::Push {
             prototype: push.prototype,
@@ -94,11 +96,9 @@ fn why_push(push: &PushDocument, now: DateTime<Utc>) -> (String, Option<DateTime
         "IN_MEMORY" if push.claimed => (format!("Is being sent: attempt {}.", push.attempts), None),
         "IN_MEMORY" => (said("Is in the queue", failure), None),
         "RETRY" => (said("Waits to be tried again", failure), due),
-        "SENT" => ("Swrve accepted it".to_owned(), push.finished_at),
-        "GIVEN_UP" if push.reason == Some("CANCELLED") => {
-            ("An operator cancelled it".to_owned(), push.finished_at)
-        }
-        _ => (said("Will not be sent", failure), push.finished_at),
+        "SENT" => ("Swrve accepted it".to_owned(), None),
+        "GIVEN_UP" if push.reason == Some("CANCELLED") => ("An operator cancelled it".to_owned(), None),
+        _ => (said("Will not be sent", failure), None),
     }
 }
 
@@ -132,6 +132,7 @@ pub(super) fn row_of_notification(it: NotificationDocument, frame: &Frame) -> Ro
         why,
         at,
         accepted_at: it.accepted_at,
+        ended_at: it.finished_at,
         attempts: it.attempts,
         about: About::Notification {
             event: it.event,
@@ -185,20 +186,16 @@ fn why_notification(it: &NotificationDocument) -> (String, Option<DateTime<Utc>>
         ("PENDING", _) => (said("Waits for room in the queue", failure), None),
         ("IN_MEMORY", _) => (said("Is in the queue or being sent", failure), None),
         ("RETRY", _) => (said("Waits to be tried again", failure), due),
-        ("SENT", _) => (said("The endpoint accepted it", failure), it.finished_at),
-        ("GIVEN_UP", Some(NotificationReason::Cancelled)) => {
-            ("An operator cancelled it".to_owned(), it.finished_at)
-        }
-        ("GIVEN_UP", Some(NotificationReason::Expired)) => {
-            ("It had waited for too long".to_owned(), it.finished_at)
-        }
+        ("SENT", _) => (said("The endpoint accepted it", failure), None),
+        ("GIVEN_UP", Some(NotificationReason::Cancelled)) => ("It was cancelled".to_owned(), None),
+        ("GIVEN_UP", Some(NotificationReason::Expired)) => ("It had waited for too long".to_owned(), None),
         ("GIVEN_UP", Some(NotificationReason::SubscriptionDeleted)) => {
-            ("Its subscription was deleted".to_owned(), it.finished_at)
+            ("Its subscription was deleted".to_owned(), None)
         }
         ("GIVEN_UP", Some(NotificationReason::SubscriptionDeactivated)) => {
-            ("Its subscription was deactivated".to_owned(), it.finished_at)
+            ("Its subscription was deactivated".to_owned(), None)
         }
-        _ => (said("Will not be sent again", failure), it.finished_at),
+        _ => (said("Will not be sent again", failure), None),
     }
 }
 

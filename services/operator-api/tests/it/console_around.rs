@@ -1,4 +1,4 @@
-//! The pages of the console around deliveries: resellers, pauses, quota requests, mails, the system, the audit log.
+//! The pages of the console around deliveries: quota requests, mails, the system, the audit log.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use domain::clock::{Clock as _, SystemClock};
 use domain::key::Role;
 use domain::month::Month;
 use domain::notification::NotificationState;
-use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions as _, PgPool};
 use store::webhook::{NewQuotaRequest, QuotaRequested};
@@ -18,194 +17,8 @@ use testkit::subscription_factory::SubscriptionRow;
 use testkit::{FaultProxy, eventually};
 use uuid::Uuid;
 
-use crate::console::{Browser, HOSTILE, holds, shows_hostile};
+use crate::console::{Browser, HOSTILE, entries, holds, shows_hostile};
 use crate::rig::Rig;
-
-async fn entries(rig: &Rig, action: &str) -> Vec<Value> {
-    rig.all(&format!("/audit?action={action}"), 10).await
-}
-
-#[testkit::test]
-async fn resellers_are_searched_and_those_in_trouble_come_first(rig: &Rig) {
-    let browser = Browser::of(rig, Role::Viewer).await;
-    let empty = browser.see("/console/resellers").await;
-    holds(
-        &empty,
-        &["No reseller has a subscription", "postrider keys create"],
-    );
-    let healthy = SubscriptionRow::active().make(&rig.it.pool).await;
-    let degraded = SubscriptionRow::in_state(SubscriptionState::Degraded)
-        .reseller("beta & sons")
-        .url("https://hooks.beta.example/in");
-    let degraded = degraded.make(&rig.it.pool).await;
-
-    let page = browser.see("/console/resellers").await;
-    holds(
-        &page,
-        &[
-            "1 subscription is",
-            "/console/resellers/beta%20%26%20sons",
-            "/console/resellers/acme",
-            "data-live=\"5000\"",
-        ],
-    );
-    assert!(page.find("In trouble</h2>").unwrap() < page.find("Resellers with subscriptions").unwrap());
-    for query in [
-        "state=trouble",
-        "state=DEGRADED",
-        "text=beta",
-        "text=beta%20%26%20sons",
-        "failing=false&state=DEGRADED",
-    ] {
-        let page = browser.see(&format!("/console/resellers?{query}")).await;
-        if query.starts_with("failing") {
-            continue;
-        }
-        assert!(
-            page.contains(&degraded.to_string()) && !page.contains(&healthy.to_string()),
-            "{query}: {page}"
-        );
-    }
-    let none = browser
-        .see(&format!("/console/resellers?text={}", "%3Cscript%3E"))
-        .await;
-    holds(&none, &["No subscription matches", "&#60;script&#62;"]);
-    let answer = browser.get(&format!("/console/resellers?text={healthy}")).await;
-    assert_eq!(
-        answer.header("location"),
-        format!("/console/subscriptions/{healthy}")
-    );
-    assert_eq!(browser.get("/console/resellers?state=LOST").await.status, 400);
-    let missing = browser.get("/console/resellers/unknown").await;
-    assert_eq!(missing.status, 404);
-    let (_, reference) = missing.html.split_once("reference <code>").unwrap();
-    let reference = reference.split('<').next().unwrap();
-    assert!(reference.len() >= 16 && reference.bytes().all(|it| it.is_ascii_hexdigit()));
-    assert_eq!(
-        browser
-            .get(&format!("/console/subscriptions/{}", Uuid::nil()))
-            .await
-            .status,
-        404
-    );
-}
-
-#[testkit::test]
-async fn a_subscription_says_why_it_is_as_it_is_and_what_waits_for_what(rig: &Rig) {
-    let browser = Browser::with_key(rig, &rig.key).await;
-    let id = SubscriptionRow::active().daily_quota(7).make(&rig.it.pool).await;
-    for state in [
-        NotificationState::Scheduled,
-        NotificationState::Retry,
-        NotificationState::Retry,
-    ] {
-        NotificationRow::in_state(state, id).make(&rig.it.pool).await;
-    }
-    sqlx::query("UPDATE subscriptions SET description = $2, failing_since = $3 WHERE id = $1")
-        .bind(id)
-        .bind(HOSTILE)
-        .bind(rig.now() - TimeDelta::hours(2))
-        .execute(&rig.it.pool)
-        .await
-        .unwrap();
-    let page = browser.see(&format!("/console/subscriptions/{id}")).await;
-    shows_hostile(&page);
-    holds(
-        &page,
-        &[
-            "every attempt since its last success has failed",
-            "The first failed attempt since its last success was <time",
-            "<dt>2</dt><dd>for another attempt after a failed one</dd>",
-            "<dt>A day</dt><dd>7</dd>",
-            "https://acme.example/hook",
-            "/console/explain/",
-            &format!("/console/audit?subject=subscription/{id}"),
-        ],
-    );
-    assert!(!page.contains("href=\"https://"), "an endpoint is a link: {page}");
-    let page = browser.see("/console/resellers/acme").await;
-    holds(&page, &["1 subscription, 1 failing", &id.to_string()]);
-}
-
-#[testkit::test]
-async fn a_subscription_and_a_reseller_are_paused_and_resumed_with_a_note(rig: &Rig) {
-    let browser = Browser::with_key(rig, &rig.key).await;
-    let id = SubscriptionRow::active().reseller("a b").make(&rig.it.pool).await;
-    let (subscription, reseller) = (format!("/console/subscriptions/{id}"), "/console/resellers/a%20b");
-    for place in [subscription.as_str(), reseller] {
-        let pause = format!("{place}/pause");
-        holds(
-            &browser.see(&pause).await,
-            &["what comes is stored and waits", "Back", "required"],
-        );
-        let page = browser.refused(&pause, &[("note", " ")], 422).await;
-        holds(&page, &["aria-invalid", "say why"]);
-        let long = "x".repeat(2_001);
-        let page = browser.refused(&pause, &[("note", &long)], 422).await;
-        holds(&page, &[&long]);
-        let (to, page) = browser.act(&pause, &[("note", HOSTILE), ("until", "4")]).await;
-        assert_eq!(to, place);
-        shows_hostile(&page);
-        holds(
-            &page,
-            &["is paused. What comes is stored", ", until <time", "Resume…"],
-        );
-        let (_, page) = browser.act(&pause, &[("note", "again")]).await;
-        holds(&page, &["was paused before", "the new note and end were ignored"]);
-    }
-    let pauses = browser.see("/console/pauses").await;
-    shows_hostile(&pauses);
-    holds(
-        &pauses,
-        &[
-            "2 pauses are in force",
-            &format!("{subscription}/resume"),
-            &format!("{reseller}/resume"),
-        ],
-    );
-
-    let (_, page) = browser.act(&format!("{subscription}/resume"), &[]).await;
-    holds(&page, &["it does not go on yet", "all of reseller a b is paused"]);
-    let (_, page) = browser
-        .act(&format!("{reseller}/resume"), &[("note", "mended")])
-        .await;
-    holds(&page, &["a b goes on"]);
-    holds(&browser.see("/console/pauses").await, &["Nothing is paused"]);
-    let notes: Vec<_> = entries(rig, "reseller")
-        .await
-        .iter()
-        .map(|it| it["note"].clone())
-        .collect();
-    assert_eq!(notes, ["mended", HOSTILE]);
-    assert_eq!(entries(rig, "subscription.pause").await.len(), 1);
-}
-
-#[testkit::test]
-async fn those_who_may_only_look_see_why_an_act_is_closed_to_them(rig: &Rig) {
-    let viewer = Browser::of(rig, Role::Viewer).await;
-    let id = SubscriptionRow::active().make(&rig.it.pool).await;
-    for page in [
-        &format!("/console/subscriptions/{id}"),
-        "/console/resellers/acme",
-        "/console/system",
-        "/console/mails",
-    ] {
-        holds(&viewer.see(page).await, &["needs the role operator", " disabled"]);
-    }
-    for act in [
-        &format!("/console/subscriptions/{id}/pause"),
-        "/console/resellers/acme/pause",
-        "/console/resellers/acme/resume",
-        "/console/resellers/acme/dashboard",
-        "/console/system/rescue",
-        "/console/system/rebuild",
-        "/console/mails/retry",
-    ] {
-        holds(&viewer.see(act).await, &[" disabled", "needs the role operator"]);
-        holds(&viewer.refused(act, &[("note", "why")], 403).await, &["operator"]);
-    }
-    assert!(rig.see("/pauses").await["items"].as_array().unwrap().is_empty());
-}
 
 /// A request of `acme` for a quota for which one notification waits; returns its identifier.
 async fn requested(rig: &Rig, reason: &str) -> Uuid {

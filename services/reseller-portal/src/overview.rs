@@ -91,6 +91,11 @@ pub(crate) struct OverviewRowDocument {
     pub(crate) delivered: u64,
     /// Notifications that failed for good in 7 days.
     pub(crate) failed: u64,
+    /// Of those that failed, how many a resend or a replay has delivered since; counted up to `countedUpTo`.
+    pub(crate) delivered_by_resending: u64,
+    /// What the endpoint answered most of what failed, in the last hour in which anything did; null when most of that had no answer.
+    #[schema(example = 401)]
+    pub(crate) failing_answer: Option<u16>,
     /// Notifications delivered, of those that ended; null when none did.
     pub(crate) success_rate: Option<f64>,
     /// 95 of 100 attempts took no longer, in milliseconds; null when there were none.
@@ -144,6 +149,7 @@ pub(crate) struct QuotaUseDocument {
 struct Facts {
     now: DateTime<Utc>,
     statistics: HashMap<Uuid, Vec<StatisticsDelta>>,
+    resent: HashMap<Uuid, u64>,
     waiting: HashMap<Uuid, Vec<Waiting>>,
     budgets: HashMap<Uuid, (Budget, u32)>,
     secrets: HashMap<Uuid, DateTime<Utc>>,
@@ -199,10 +205,14 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
     let ids: Vec<Uuid> = views.iter().map(|view| view.id).collect();
     let read = async {
         let since = present - TimeDelta::hours(HOURS - 1);
-        let mut statistics: HashMap<Uuid, Vec<_>> = HashMap::new();
+        let mut statistics: HashMap<Uuid, Vec<StatisticsDelta>> = HashMap::new();
         for row in app.store.delivery_statistics_of(&ids, since).await? {
             statistics.entry(row.subscription).or_default().push(row);
         }
+        let failing = statistics
+            .iter()
+            .filter_map(|(id, hours)| hours.iter().any(|hour| hour.failed > 0).then_some(*id));
+        let failing: Vec<Uuid> = failing.collect();
         let mut waiting: HashMap<Uuid, Vec<_>> = HashMap::new();
         for row in app.store.waiting_of(&ids).await? {
             waiting.entry(row.subscription).or_default().push(row);
@@ -211,6 +221,7 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
         Ok(Facts {
             now,
             statistics,
+            resent: app.store.delivered_by_resending(&failing, since).await?,
             waiting,
             budgets: app.store.budgets_of(&ids).await?,
             secrets: app.store.secrets_ending(&ids, (now, now + SECRET_TOLD)).await?,
@@ -231,6 +242,13 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
     let paused_by = facts.paused_by.get(&view.id).copied();
     let waiting = waiting(view, facts, paused_by);
     let quota = quota(app, view, facts);
+    let failing_answer = failing_answer(statistics);
+    let said = explain::reseller::subscription(view, paused_by, facts.now);
+    let said = match failing_answer.filter(|_| matches!(said.code, "failing" | "degraded")) {
+        Some(status) => explain::reseller::answered(said, status),
+        None => said,
+    };
+    let resent = facts.resent.get(&view.id).copied().unwrap_or_default();
     OverviewRowDocument {
         id: view.id,
         url: view.url.clone(),
@@ -238,7 +256,7 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
         event_types: view.event_types.clone(),
         state: view.state,
         paused_by: paused_by.map(PausedBy::for_reseller),
-        said: explain::reseller::subscription(view, paused_by, facts.now),
+        said,
         hours: statistics
             .iter()
             .filter(|hour| hour.delivered + hour.failed > 0)
@@ -250,12 +268,26 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
             .collect(),
         delivered: sum.delivered,
         failed: sum.failed,
+        delivered_by_resending: resent.min(sum.failed),
+        failing_answer,
         success_rate: ratio(sum.delivered, sum.delivered + sum.failed),
         p95_millis: sum.latencies.percentile(0.95).map(tenths),
         next: next(view, facts, (&waiting, &quota)),
         waiting,
         quota,
     }
+}
+
+/// What most of what failed was answered with, in the last hour in which anything did.
+fn failing_answer(statistics: &[StatisticsDelta]) -> Option<u16> {
+    let mut hours = statistics.iter().rev();
+    let hour = hours.find(|hour| hour.failed + hour.retried > 0)?;
+    let others = hour
+        .statuses
+        .iter()
+        .filter(|(status, _)| !(200..300).contains(*status));
+    let (status, count) = others.max_by_key(|(_, count)| **count)?;
+    (count * 2 > hour.failed + hour.retried).then_some(*status)
 }
 
 fn waiting(view: &SubscriptionView, facts: &Facts, paused_by: Option<PausedBy>) -> Vec<WaitingDocument> {

@@ -144,6 +144,13 @@ fn readable(row: &Value) -> Value {
         readable["state"] = format!("{}, paused", cell(row, "/state")).into();
     }
     readable["waits"] = waits.collect::<Vec<_>>().join(", ").into();
+    if row["deliveredByResending"]
+        .as_u64()
+        .is_some_and(|count| count > 0)
+    {
+        let (failed, since) = (cell(row, "/failed"), cell(row, "/deliveredByResending"));
+        readable["failed"] = format!("{failed}, {since} delivered since").into();
+    }
     readable["used"] = format!(
         "{} of {}",
         cell(row, "/quota/usedToday"),
@@ -206,11 +213,12 @@ mod tests {
     fn what_waits_and_the_quota_are_told_in_words() {
         let row = json!({
             "id": "01a1fd84-191a-7334-a6ae-613178d80d71", "state": "ACTIVE", "pausedBy": "RESELLER", "waiting": [{"reason": "QUOTA", "count": 12}, {"reason": "RETRY", "count": 1}],
-            "quota": {"usedToday": 70, "dailyQuota": 100},
+            "quota": {"usedToday": 70, "dailyQuota": 100}, "failed": 12, "deliveredByResending": 5,
         });
         let readable = readable(&row);
         assert_eq!(readable["waits"], "12 QUOTA, 1 RETRY");
         assert_eq!(readable["used"], "70 of 100");
+        assert_eq!(readable["failed"], "12, 5 delivered since");
         assert_eq!(readable["state"], "ACTIVE, paused");
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Each sentence has a code and what it was made of beside it, so that programs need not read it and other languages can say it.
 
+mod answer;
 mod late;
 mod notification;
 mod sentence;
@@ -10,6 +11,7 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 
+pub use answer::answered;
 pub use notification::{Step, Story, Teller, describe as notification};
 pub use sentence::Sentence;
 pub use subscription::describe as subscription;

@@ -6,7 +6,7 @@ use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::{PausedBy, SubscriptionState};
 use uuid::Uuid;
 
-use super::{Story, Teller, notification};
+use super::{Sentence, Story, Teller, answered, notification};
 use crate::tests::{context, notification as row, now};
 use store::PausePeriod;
 use store::timeline::NotificationTimeline;
@@ -51,6 +51,27 @@ fn faults_of_ours_are_ours_and_no_more() {
         story.headline.text,
         "Given up: the last of 2 attempts failed: on our side."
     );
+}
+
+#[test]
+fn an_answer_is_named_with_what_to_do_about_it() {
+    let said = || Sentence::new("failing", "Active, but every attempt has failed.");
+    for (status, part) in [
+        (401, "did you rotate the signing secret?"),
+        (404, "the path of the endpoint"),
+        (413, "how large a body"),
+        (422, "the JSON of every event type"),
+        (503, "why it fails"),
+        (302, "why it refuses"),
+    ] {
+        let told = answered(said(), status);
+        assert_eq!(told.params["answer"], status);
+        assert!(
+            told.text.contains(&format!("It answers {status} of late")) && told.text.contains(part),
+            "{}",
+            told.text
+        );
+    }
 }
 
 #[test]

@@ -60,6 +60,39 @@ impl Store {
         .await?)
     }
 
+    /// How many failures since `since` of each of these subscriptions a resend or a replay has made good: of the latest [`WAITING_COUNTED_MAX`]
+    /// that were sent again, those whose notification is delivered now. Each failure is told by its dead letter, so that one that failed
+    /// twice counts twice, as it does among what failed.
+    pub async fn delivered_by_resending(
+        &self,
+        subscriptions: &[Uuid],
+        since: DateTime<Utc>,
+    ) -> Result<HashMap<Uuid, u64>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT s.subscription AS "subscription!", count(*) AS "count!: Count"
+            FROM UNNEST($1::uuid[]) AS s(subscription)
+            CROSS JOIN LATERAL (
+                SELECT l.notification_id FROM dead_letters l
+                WHERE l.state = 'REPLAYED' AND l.subscription_id = s.subscription AND l.created_at >= $2
+                  AND l.error_type IS NOT NULL
+                ORDER BY l.created_at DESC, l.id DESC LIMIT $3) AS d
+            -- One by one along the primary key: a join might read all of the notifications.
+            WHERE (SELECT n.status FROM notifications n WHERE n.id = d.notification_id) = 'SENT'
+            GROUP BY s.subscription
+            "#,
+            subscriptions,
+            since,
+            i64::from(WAITING_COUNTED_MAX),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| (row.subscription, row.count.into()))
+            .collect())
+    }
+
     /// What was charged to a day, and the quota by which it was, for each of these subscriptions that was charged anything.
     pub async fn budgets_of(&self, subscriptions: &[Uuid]) -> Result<HashMap<Uuid, (Budget, u32)>, Error> {
         let rows = sqlx::query!(

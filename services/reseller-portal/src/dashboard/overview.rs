@@ -121,6 +121,11 @@ impl Row {
         self.seen.success_rate.map(words::percent)
     }
 
+    /// What failed and is not delivered since.
+    fn undelivered(&self) -> u64 {
+        self.seen.failed.saturating_sub(self.seen.delivered_by_resending)
+    }
+
     fn p95(&self) -> Option<String> {
         self.seen.p95_millis.map(words::millis)
     }

@@ -12,6 +12,7 @@ use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
+use crate::app::{ALL, entered};
 use crate::portal::Portal;
 
 async fn set(portal: &Portal, id: Uuid, change: &str) {
@@ -96,6 +97,71 @@ async fn each_subscription_is_shown_with_its_week_what_waits_and_its_quota(porta
     );
     assert_eq!(row["waiting"][0], json!({"reason": "PAUSED", "count": 3}));
     assert_eq!(codes(&seen), [], "a pause of one's own is meant to be");
+}
+
+#[testkit::test]
+async fn what_failed_and_was_delivered_by_resending_is_told_apart(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let mut hour = StatisticsDelta::new(id, portal.now());
+    for _ in 0..3 {
+        hour.record(AttemptEnd::Failed, Duration::from_millis(20), Some(401), 10);
+    }
+    portal.store.add_delivery_statistics(&[hour]).await.unwrap();
+    let mut failed = Vec::new();
+    for _ in 0..3 {
+        let row = NotificationRow::in_state(NotificationState::Failed, id);
+        failed.push(row.make(&portal.pool).await.id);
+    }
+    let row = async || portal.see("/overview").await["subscriptions"][0].clone();
+    let seen = row().await;
+    assert_eq!(
+        (&seen["failed"], &seen["deliveredByResending"]),
+        (&json!(3), &json!(0))
+    );
+    let resend = format!("/notifications/{}/resend", failed[0]);
+    portal.done("POST", &resend, 202).await;
+    assert_eq!(row().await["deliveredByResending"], 0, "it is on its way");
+    sqlx::query(
+        "UPDATE notifications SET status = 'SENT', reason = NULL, next_attempt_at = NULL, finished_at = now() WHERE id = $1",
+    )
+    .bind(failed[0].uuid())
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let seen = row().await;
+    assert_eq!(
+        (&seen["failed"], &seen["deliveredByResending"]),
+        (&json!(3), &json!(1))
+    );
+    let page = entered(&portal, &ALL).await.see("/app").await;
+    assert!(
+        page.contains("2 notifications of the last 7 days were not delivered"),
+        "{page}"
+    );
+}
+
+#[testkit::test]
+async fn an_endpoint_that_fails_is_told_with_what_it_answers(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    set(&portal, id, "failing_since = now()").await;
+    let mut hours =
+        [TimeDelta::hours(2), TimeDelta::zero()].map(|age| StatisticsDelta::new(id, portal.now() - age));
+    for (hour, status) in hours.iter_mut().zip([503, 401]) {
+        for _ in 0..3 {
+            hour.record(AttemptEnd::Failed, Duration::from_millis(20), Some(status), 10);
+        }
+    }
+    hours[1].record(AttemptEnd::Delivered, Duration::from_millis(20), Some(200), 10);
+    portal.store.add_delivery_statistics(&hours).await.unwrap();
+    let seen = portal.see("/overview").await;
+    assert_eq!(seen["subscriptions"][0]["failingAnswer"], 401);
+    let need = &seen["needsYou"][0];
+    assert_eq!(
+        (&need["code"], &need["params"]["answer"]),
+        (&json!("failing"), &json!(401))
+    );
+    let text = need["text"].as_str().unwrap();
+    assert!(text.contains("did you rotate the signing secret?"), "{text}");
 }
 
 #[testkit::test]

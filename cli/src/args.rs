@@ -45,6 +45,7 @@ use crate::commands::status::StatusArgs;
 use crate::commands::trigger::TriggerArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::commands::visits::VisitsCommand;
+use crate::commands::waiting::WaitingArgs;
 use crate::demo::DemoArgs;
 
 const EXAMPLES: &str = "\
@@ -137,6 +138,8 @@ pub(crate) enum Tool {
     Demo(DemoArgs),
     /// Shows how the system is, with what is wrong first and the command that helps.
     Status(StatusArgs),
+    /// Shows what waits in both lanes and of Web Push, by what it waits for.
+    Waiting(WaitingArgs),
     /// Tells the story of one push, event, notification or dead letter.
     Explain(ExplainArgs),
     /// Finds what an identifier is of: a push, an event, a dead letter, a subscription, a job, a reseller.

@@ -40,6 +40,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "On call, over the operator API",
         &[
             "status",
+            "waiting",
             "explain",
             "find",
             "history",

@@ -36,6 +36,7 @@ pub(crate) mod status;
 pub(crate) mod trigger;
 pub(crate) mod verify;
 pub(crate) mod visits;
+pub(crate) mod waiting;
 
 use std::process::ExitCode;
 
@@ -68,6 +69,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Healthcheck(args) => healthcheck::run(&args).await,
         Tool::Explain(args) => explain::run(args).await,
         Tool::History(args) => history::run(&args).await,
+        Tool::Waiting(args) => waiting::run(&args).await,
         Tool::Find(args) => find::run(&args).await,
         Tool::Status(args) => return status::run(args).await,
         Tool::DeadLetters(command) => return dead_letters::run(command).await,

@@ -39,6 +39,7 @@ mod service;
 mod status;
 mod subscriptions;
 mod visits;
+mod waiting;
 
 pub use openapi::document as openapi;
 pub use runtime::connections::OpenError as Error;

@@ -13,7 +13,7 @@ use crate::openapi::Service;
 use crate::{
     audit, cancel, cancellations, console, dead_letter_jobs, dead_letters, event_types, events, explain,
     history, keys, mails, notifications, pauses, portal_links, pushes, quota_requests, resolve, restore,
-    retry_now, search, status, subscriptions, visits,
+    retry_now, search, status, subscriptions, visits, waiting,
 };
 
 /// The router of the service.
@@ -52,5 +52,6 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(status::routes())
         .merge(subscriptions::routes())
         .merge(visits::routes())
+        .merge(waiting::routes())
         .merge(explain::routes())
 }

@@ -263,6 +263,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "verify",
     "version",
     "visits list",
+    "waiting",
 ];
 
 /// The operations of an OpenAPI document that change something, by their names.

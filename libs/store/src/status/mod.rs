@@ -8,12 +8,14 @@ mod lanes;
 mod paused;
 mod quotas;
 mod rest;
+mod waits;
 
 pub use answers::SwrveFailure;
 pub use lanes::{Depths, Overdue, Waiting};
 pub use paused::{PAUSED_COUNTED_MAX, PausedWaiting};
 pub use quotas::{QUOTA_COUNTED_MAX, QuotaWaiting};
 pub use rest::{Deaths, JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};
+pub use waits::{WAITS_COUNTED_MAX, Waits};
 
 /// Up to how many rows are counted. A count above it means "more than that".
 pub const COUNTED_MAX: u64 = 100_000;

@@ -294,8 +294,10 @@ async fn page(
         if !is_whole {
             return None;
         }
+        let reading = crate::waiting::read(&app, viewer);
+        let waiting = app.status.waiting(reading).await.ok()?;
         let status = status::status(State(Arc::clone(&app)), viewer).await.0;
-        sums::said(&status, lane)
+        sums::said(&waiting, &status, lane)
     };
     let (sections, sums) = tokio::join!(sections(&app, viewer, &frame, &params), summed);
     let (sections, errors) = match sections {

@@ -14,6 +14,7 @@ use super::facts::{self, Facts};
 use crate::app::App;
 use crate::dead_letters::timeline::TimelineDocument;
 use crate::subscriptions::ResellerDocument;
+use crate::waiting::WaitingDocument;
 
 tokio::task_local! {
     static FOLLOWS: ();
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     facts: Kept<Facts>,
     timeline: Kept<TimelineDocument>,
     resellers: Kept<List<ResellerDocument>>,
+    waiting: Kept<WaitingDocument>,
 }
 
 /// What was found out last, and when.
@@ -93,5 +95,13 @@ impl Shared {
         reading: impl Future<Output = Result<List<ResellerDocument>, E>>,
     ) -> Result<Arc<List<ResellerDocument>>, E> {
         self.resellers.found(reading).await
+    }
+
+    /// As [`Self::facts`], of what waits, which is read by `reading`.
+    pub(crate) async fn waiting<E>(
+        &self,
+        reading: impl Future<Output = Result<WaitingDocument, E>>,
+    ) -> Result<Arc<WaitingDocument>, E> {
+        self.waiting.found(reading).await
     }
 }

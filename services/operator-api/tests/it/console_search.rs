@@ -305,7 +305,7 @@ async fn what_waits_is_listed_with_why_and_one_is_cancelled(rig: &Rig) {
             &format!("row-{retry}"),
             "Waits for room in the queue",
             "Waits to be tried again",
-            "In the lane: 1 for room in the queue, 1 for another attempt.",
+            "In the lane: 1 for another attempt, 1 for room in the queue.",
         ],
     );
     assert!(!page.contains(&sent.to_string()), "what has ended does not wait");
@@ -373,7 +373,7 @@ async fn notifications_that_wait_are_found_by_their_filters(rig: &Rig) {
         &[
             &row(scheduled.id.uuid()),
             "daily quota is used up",
-            "In the lane: 1 in line for a daily quota or requests per second.",
+            "In the lane: 1 in line for a daily quota.",
             "needs the role operator",
             &format!("/console/subscriptions/{subscription}"),
         ],

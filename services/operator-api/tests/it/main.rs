@@ -40,3 +40,4 @@ mod roles;
 mod search;
 mod searching;
 mod status;
+mod waiting;

@@ -1,38 +1,27 @@
-//! What a lane waits for, added up: as far as the look at the system knows it that all pages share, so that no list is counted for it.
+//! What a lane waits for, added up as `GET /waiting` tells it, in one look that all pages share: no list is counted for it.
 
-use std::cmp::Reverse;
-
+use domain::counted::number;
 use explain::words;
+use store::status::WAITS_COUNTED_MAX;
 
 use crate::status::StatusDocument;
+use crate::waiting::WaitingDocument;
 
-/// What all of the lane waits for, the most first, and why; none where nothing waits, or the database cannot be asked.
-pub(super) fn said(status: &StatusDocument, lane: &str) -> Option<String> {
-    let of = status.lanes.iter().flatten().find(|of| of.lane == lane)?;
-    let is_push = lane == "push";
-    let in_line = if is_push {
-        "for a sending window"
-    } else {
-        "in line for a daily quota or requests per second"
-    };
-    let mut sums = [
-        (of.scheduled, in_line),
-        (of.pending, "for room in the queue"),
-        (of.queued, "in the queue"),
-        (of.retry, "for another attempt"),
-        (of.in_flight, "being sent"),
-    ];
-    sums.sort_by_key(|(count, _)| Reverse(*count));
-    let sums: Vec<String> = sums
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", words::counted(*count)))
+/// What all of the lane waits for, the most first, and why; none where nothing waits.
+pub(super) fn said(waiting: &WaitingDocument, status: &StatusDocument, lane: &str) -> Option<String> {
+    let of_lane = waiting.items.iter().filter(|waits| waits.lane == lane);
+    let sums: Vec<String> = of_lane
+        .map(|waits| {
+            let count = waits.count.min(WAITS_COUNTED_MAX);
+            let more = if waits.more { " or more" } else { "" };
+            format!("{}{more} {}", number(count), waits.text)
+        })
         .collect();
     if sums.is_empty() {
         return None;
     }
     let mut said = vec![format!("In the lane: {}.", sums.join(", "))];
-    if !is_push {
+    if lane != "push" {
         let quotas = status.findings.iter().find(|found| found.id == "quotas-used-up");
         said.extend(quotas.map(|found| found.text.clone()));
         let pauses = status.pauses.iter().flatten();

@@ -1,0 +1,72 @@
+//! `postrider waiting`: what waits in all, by what it waits for.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::operator::Common;
+use crate::output::{self, Column, Form};
+use crate::shown::{self, ShownColumn, cell};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrider waiting                             of both lanes and Web Push: for what, how many, the oldest and the next due
+  postrider waiting --json | jq '.items[] | select(.lane == \"push\")'")]
+pub(crate) struct WaitingArgs {
+    #[command(flatten)]
+    common: Common,
+}
+
+const COLUMNS: [ShownColumn; 6] = [
+    (Column::whole("lane"), "/lane"),
+    (Column::whole("reason").spare(2), "/reason"),
+    (Column::prose("waits").spare(1), "/text"),
+    (Column::whole("count"), "/counted"),
+    (Column::time("oldest"), "/oldest"),
+    (Column::time("next due"), "/nextDueAt"),
+];
+
+/// Shows what waits.
+pub(crate) async fn run(args: &WaitingArgs) -> anyhow::Result<()> {
+    let document: Value = args.common.operator.connect()?.get("/waiting", &()).await?;
+    let form = args.common.form();
+    if form == Form::Json {
+        return output::json(&document);
+    }
+    let items: Vec<Value> = shown::items(&document["items"]).iter().map(readable).collect();
+    shown::print(&json!({ "items": items }), form, COLUMNS, "nothing waits")
+}
+
+/// An entry with its count and its pause in words.
+fn readable(item: &Value) -> Value {
+    let mut readable = item.clone();
+    let count = cell(item, "/count");
+    let counted = if item["more"] == true {
+        format!("{count} or more")
+    } else {
+        count
+    };
+    readable["counted"] = counted.into();
+    if item["paused"] == true {
+        readable["lane"] = format!("{} (paused)", cell(item, "/lane")).into();
+    }
+    readable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_fits_the_terminal() {
+        let items = [
+            json!({"lane": "push", "reason": "WINDOW", "text": "for a sending window", "count": 10_001, "more": true,
+                   "oldest": "2026-11-21T08:00:00Z", "nextDueAt": "2026-11-21T12:30:00Z", "paused": true}),
+            json!({"lane": "reseller", "reason": "ROOM", "text": "for room in the queue", "count": 12, "more": false,
+                   "oldest": "2026-11-21T11:59:58.5Z", "nextDueAt": null, "paused": false}),
+            json!({"lane": "webpush", "reason": "USER_AGENT", "text": "for their user agents to take them", "count": 420, "more": false,
+                   "oldest": null, "nextDueAt": null, "paused": false}),
+        ];
+        let rows: Vec<Value> = items.iter().map(readable).collect();
+        insta::assert_snapshot!(output::at_widths(&shown::list(&json!(rows), COLUMNS)));
+    }
+}

@@ -33,7 +33,8 @@ async fn not_found() -> Problem {
     )
 }
 
-async fn method_not_allowed() -> Problem {
+/// What is answered where a path exists, but not for the method that was asked.
+pub async fn method_not_allowed() -> Problem {
     Problem::new(
         ProblemKind::METHOD_NOT_ALLOWED,
         "the path exists, but not for this method",

@@ -73,16 +73,9 @@ mod tests {
     use std::io::Read as _;
 
     use flate2::read::GzDecoder;
-    use http::HeaderName;
 
     use super::*;
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        let pairs = pairs
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
-        pairs.collect()
-    }
+    use crate::guard::tests::headers;
 
     #[test]
     fn gzip_is_for_those_who_say_that_they_take_it() {

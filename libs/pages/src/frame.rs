@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use askama::Template;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use explain::words;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -285,6 +285,12 @@ pub fn done(to: &str, said: &str) -> Response {
 pub fn see_other(to: &str) -> Response {
     let location = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/"));
     (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
+}
+
+/// Leads for good from another address of a page to the page, with the query that was asked for.
+pub fn moved(to: &str, query: Option<&str>) -> Response {
+    let to = query.map_or_else(|| to.to_owned(), |query| format!("{to}?{query}"));
+    Redirect::permanent(&to).into_response()
 }
 
 /// Adds a cookie to an answer.

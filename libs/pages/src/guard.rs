@@ -66,6 +66,12 @@ pub fn is_followed_here(headers: &HeaderMap, public_url: Option<&str>) -> bool {
     }
 }
 
+/// Whether the answer is for a person who reads it in a browser.
+pub fn takes_pages(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(header::ACCEPT).into_iter();
+    accepted.any(|line| line.to_str().is_ok_and(|line| line.contains("text/html")))
+}
+
 /// Browsers of today say where a request comes from; of one that does not, the origin has to be that of the public address, and without one
 /// the host that was asked.
 pub fn is_of_this_origin(headers: &HeaderMap, public_url: Option<&str>) -> bool {
@@ -220,10 +226,11 @@ pub async fn details_of(response: Response) -> Result<(response::Parts, Details)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+    /// The headers of a request.
+    pub(crate) fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let pairs = pairs
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
@@ -299,6 +306,25 @@ mod tests {
         assert!(parts.contains(&"trusted-types postrider"), "{policy}");
         let script = include_str!("../assets/pages.js");
         assert_eq!(script.matches(r#"createPolicy("postrider""#).count(), 1);
+    }
+
+    #[test]
+    fn a_browser_is_told_from_a_program_by_what_it_accepts() {
+        for (accepted, is_browser) in [
+            (
+                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+                true,
+            ),
+            ("application/json", false),
+            ("*/*", false),
+        ] {
+            assert_eq!(
+                takes_pages(&headers(&[("accept", accepted)])),
+                is_browser,
+                "{accepted}"
+            );
+        }
+        assert!(!takes_pages(&HeaderMap::new()));
     }
 
     #[test]

@@ -14,10 +14,10 @@ mod violations;
 
 pub use assets::{Asset, Assets};
 pub use form::Fields;
-pub use frame::{FLASH, Frame, Moment, Number, Page, append_cookie, cookie, done, see_other, segment};
+pub use frame::{FLASH, Frame, Moment, Number, Page, append_cookie, cookie, done, moved, see_other, segment};
 pub use guard::{
     Details, FieldDetails, address_of, details_of, is_followed_here, is_of_this_origin, is_safe, tagged,
-    with_headers, without_empty,
+    takes_pages, with_headers, without_empty,
 };
 pub use markup::{Markup, escape, visible};
 pub use preferences::{PREFERENCES, Preferences, PreferencesForm, prefer};

@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use http::{Method, StatusCode, header};
 use http_api::{Problem, ProblemKind, TakesBodies as _};
 use pages::{
-    Details, address_of, details_of, is_of_this_origin, is_safe, tagged, with_headers, without_empty,
+    Details, address_of, details_of, is_of_this_origin, is_safe, tagged, takes_pages, with_headers,
+    without_empty,
 };
 
 use super::frame::{FLASH, Frame, Page, append_cookie, cookie, see_other};
@@ -36,8 +37,15 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
     let may = is_safe(request.method())
         || request.uri().path() == VIOLATIONS
         || is_of_this_origin(request.headers(), public_url);
+    let is_read = takes_pages(request.headers());
     let mut response = if may {
-        next.run(request).await
+        let response = next.run(request).await;
+        // What passes without a visit has its problems for programs still.
+        if is_read {
+            page_of(response, None, false).await
+        } else {
+            response
+        }
     } else {
         let detail = "the request comes from another site: open the console itself and try again";
         page_of(

@@ -32,13 +32,13 @@ mod webpush;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{Path, RawQuery};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
 use http::HeaderMap;
-use http_api::{Problem, ProblemKind};
-use pages::{Assets, markup};
+use http_api::{Problem, ProblemKind, method_not_allowed};
+use pages::{Assets, markup, moved};
 
 use crate::app::App;
 
@@ -78,6 +78,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/console/{*path}", get(missing))
         .layer(from_fn_with_state(Arc::clone(&app), guard::visited));
     let open = Router::new()
+        .route("/console/", get(with_slash))
         .route("/console/sign-in", get(visit::page).post(visit::sign_in))
         .route("/console/sign-in/start", get(provider::start))
         .route("/console/sign-in/return", get(provider::answered))
@@ -87,8 +88,14 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/console/assets/{version}/{name}", get(asset));
     pages
         .merge(open)
+        // Before the layer, so that this too becomes a page: going back to the address of a form asks for it with GET.
+        .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&app), guard::protect))
         .with_state(app)
+}
+
+async fn with_slash(RawQuery(query): RawQuery) -> Response {
+    moved(HOME, query.as_deref())
 }
 
 async fn asset(

@@ -8,6 +8,7 @@
 mod cancellations;
 mod console;
 mod console_access;
+mod console_addresses;
 mod console_around;
 mod console_dead_letters;
 mod console_files;

@@ -33,14 +33,14 @@ mod words;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 use http::HeaderMap;
-use http_api::{Id, Params, Problem, ProblemKind};
-use pages::{Asset, Assets};
+use http_api::{Id, Params, Problem, ProblemKind, method_not_allowed};
+use pages::{Asset, Assets, moved};
 use uuid::Uuid;
 
 use crate::app::App;
@@ -138,6 +138,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/app/{*path}", get(missing))
         .layer(from_fn_with_state(Arc::clone(&app), guard::visited));
     let open = Router::new()
+        .route("/app/", get(with_slash))
         .route("/app/enter", get(enter::page).post(enter::enter))
         .route("/app/expired", get(enter::expired))
         .route(guard::VIOLATIONS, post(guard::take_violations))
@@ -147,8 +148,14 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/app/assets/{version}/{name}", get(asset));
     pages
         .merge(open)
+        // Before the layer, so that this too becomes a page: going back to the address of a form asks for it with GET.
+        .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&app), guard::protect))
         .with_state(app)
+}
+
+async fn with_slash(RawQuery(query): RawQuery) -> Response {
+    moved(HOME, query.as_deref())
 }
 
 async fn asset(

@@ -319,3 +319,19 @@ async fn a_problem_before_a_visit_is_known_is_shown_in_a_frame(pool: PgPool) {
     }
     panic!("no token was too much");
 }
+
+#[testkit::test]
+async fn a_slash_at_the_end_leads_to_the_dashboard_and_a_wrong_method_to_a_page(portal: Portal) {
+    let browser = Browser::new(&portal);
+    for (asked, leads) in [("/app/", "/app"), ("/app/?a=b%20c", "/app?a=b%20c")] {
+        let answer = browser.get(asked).await;
+        assert_eq!((answer.status, answer.header("location")), (308, leads));
+    }
+    let answer = browser.get("/app/sign-out").await;
+    assert_eq!(answer.status, 405, "{answer:?}");
+    assert!(
+        answer.header("content-type").starts_with("text/html"),
+        "{answer:?}"
+    );
+    assert!(answer.html.contains("<h1>"), "{answer:?}");
+}

@@ -1,21 +1,21 @@
 // Pictures of what pages are made of, compared with those of pictures/: every part of the gallery, in both themes and on a narrow screen.
 // UPDATE_PICTURES=1 scripts/web pictures makes them again; look at what changed before you keep it.
 //
-// The gallery is the same in every installation, so that its template is shown as it stands, with the style sheet and the icons of the tree, and
-// no build has to have it. Letters are those of the packages, drawn as fonts.conf says, whatever the machine has and is set to.
+// The gallery is the same in every installation, so that its template is shown as it stands. Letters are those of the packages, drawn as fonts.conf
+// says, whatever the machine has and is set to.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { gallery, html } from "./lib/gallery.mjs";
 import { packages } from "./lib/world.mjs";
 
 const { chromium } = packages("playwright-core");
 const { PNG } = packages("pngjs");
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const text = (path) => readFileSync(here(path), "utf8");
 const KEPT = here("pictures/");
 const FAILED = join(dirname(process.env.CONTENT), "pictures");
 const UPDATES = Boolean(process.env.UPDATE_PICTURES);
@@ -32,12 +32,6 @@ const FONTS = `${face("Kept", "inter", 400)} ${face("Kept", "inter", 600)} ${fac
   code, pre, kbd, .mono, :is(code, pre, kbd, .mono) * { font-family: "Kept mono" !important }`;
 /** What those fonts have. */
 const KNOWN = "^[\\u0000-\\u00ff\\u2013\\u2014\\u2018-\\u201d\\u2026]*$";
-
-const ASSETS = "../../libs/pages/assets";
-const gallery = text("../../services/operator-api/templates/gallery.html").match(/\{% block main %\}(.*)\{% endblock %\}/s)[1];
-const html = (theme) => `<!doctype html><html lang="en" data-theme="${theme}" data-density="dense"><head><meta charset="utf-8"><title>Gallery</title>
-<style>${text(`${ASSETS}/pages.css`)}</style><style>${FONTS}</style></head><body>${text(`${ASSETS}/icons.svg`)}
-<div class="shell"><nav class="side" id="places"></nav><div class="page"><main id="main">${gallery}</main></div></div></body></html>`;
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM,
@@ -90,7 +84,7 @@ for (const [way, theme, width] of [["light", "light", 1280], ["dark", "dark", 12
   test(`the parts of the gallery look as they did, ${way}`, async (t) => {
     const context = await browser.newContext({ viewport: { width, height: 860 }, colorScheme: theme, reducedMotion: "reduce" });
     const page = await context.newPage();
-    await page.setContent(html(theme));
+    await page.setContent(html(theme, FONTS));
     await page.evaluate(async () => {
       await Promise.all([...document.fonts].map((one) => one.load()));
       await document.fonts.ready;

@@ -199,6 +199,35 @@ test("the page Live says since when it listens, and shows the test event that it
   await page.end();
 });
 
+test("a range of time is chosen by dragging over the bars, and not by a click or with Esc", async () => {
+  const page = await entered();
+  await page.see("/app/deliveries?status=SENT&hours=24");
+  const before = page.url();
+  const { x, y, width, height } = await page.locator("[data-range] svg").boundingBox();
+  const drag = async () => {
+    await page.mouse.move(x + width - 2, y + height / 2);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2, y + height / 2, { steps: 3 });
+    await page.locator("[data-range] .chosen").waitFor();
+  };
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await drag();
+  await page.keyboard.press("Escape");
+  await page.locator("[data-range] .chosen").waitFor({ state: "detached" });
+  await page.mouse.up();
+  assert.equal(page.url(), before);
+  await drag();
+  await page.mouse.up();
+  await page.waitForURL(/since=/);
+  const asked = new URL(page.url()).searchParams;
+  assert.deepEqual([asked.get("status"), asked.get("hours")], ["SENT", null]);
+  const [since, until] = ["since", "until"].map((name) => Date.parse(asked.get(name)));
+  assert.ok(since < Date.now() - 72 * 3_600_000 && until >= Date.now() - 60_000, page.url());
+  const field = await page.locator("#since").inputValue();
+  assert.equal(field, new Date(since).toLocaleString("sv-SE", { timeZone: "Europe/Riga" }).slice(0, 16).replace(" ", "T"));
+  await page.end();
+});
+
 for (const zone of ["Europe/Riga", "Asia/Calcutta", "America/Los_Angeles"]) {
   test(`times are those of ${zone}`, async () => {
     const page = await entered({ timeZone: zone }, { timezoneId: zone });

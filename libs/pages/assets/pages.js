@@ -73,7 +73,7 @@
     field.type === "checkbox" || field.type === "radio" ? !field.hasAttribute("data-check") && !field.hasAttribute("data-check-all") && field.checked !== field.defaultChecked
     : field.tagName === "SELECT" ? field.selectedIndex !== Math.max(0, [...field.options].findLastIndex((option) => option.defaultSelected))
     : field.type !== "hidden" && field.value !== field.defaultValue;
-  const isHeld = () => Boolean($("dialog[open]")) || $$("input, select, textarea", main()).some(isEdited);
+  const isHeld = () => Boolean($("dialog[open]") || drag) || $$("input, select, textarea", main()).some(isEdited);
   const showLive = () => {
     const button = $('[data-act="live"]');
     if (!button) return;
@@ -227,6 +227,52 @@
     return url.href;
   };
 
+  // --- A range of time, by dragging over the bars of a chart. What is touched scrolls instead; there, and for keys, is the form.
+
+  let drag = null;
+  const barAt = (chart, x) => {
+    const { left, width } = chart.getBoundingClientRect();
+    const bars = Number(chart.dataset.bars);
+    return Math.max(0, Math.min(bars - 1, Math.floor(((x - left) / width) * bars)));
+  };
+  const between = ({ from, to }) => [Math.min(from, to), Math.max(from, to) + 1];
+  const dragTo = (x) => {
+    drag.to = barAt(drag.chart, x);
+    const [first, end] = between(drag);
+    const bar = drag.svg.viewBox.baseVal.width / Number(drag.chart.dataset.bars);
+    for (const [name, value] of [["x", first * bar], ["width", (end - first) * bar], ["y", 0], ["height", "100%"]]) drag.mark.setAttribute(name, value);
+  };
+  const endDrag = () => {
+    drag?.mark.remove();
+    drag = null;
+  };
+  document.addEventListener("pointerdown", (event) => {
+    const chart = event.target.closest?.("[data-range]");
+    const svg = chart && $("svg", chart);
+    if (!svg || drag || event.pointerType === "touch" || event.button !== 0) return;
+    const mark = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    mark.setAttribute("class", "chosen");
+    svg.append(mark);
+    const from = barAt(chart, event.clientX);
+    drag = { chart, svg, mark, from, to: from, x: event.clientX, pointer: event.pointerId };
+    chart.setPointerCapture(event.pointerId);
+  });
+  document.addEventListener("pointermove", (event) => drag?.pointer === event.pointerId && dragTo(event.clientX));
+  document.addEventListener("pointercancel", endDrag);
+  document.addEventListener("pointerup", (event) => {
+    if (drag?.pointer !== event.pointerId) return;
+    dragTo(event.clientX);
+    const [{ chart, x }, [first, end]] = [drag, between(drag)];
+    endDrag();
+    if (Math.abs(event.clientX - x) < 4) return; // a click
+    const url = new URL(location.href);
+    const at = (bar) => new Date(Date.parse(chart.dataset.range) + bar * Number(chart.dataset.bar) * 1000).toISOString().replace(".000", "");
+    for (const name of ["hours", "cursor"]) url.searchParams.delete(name);
+    url.searchParams.set("since", at(first));
+    url.searchParams.set("until", at(end));
+    void visit(url.href);
+  });
+
   // --- Dialogs, and buttons whose state follows from what is chosen.
 
   let opener = null;
@@ -367,6 +413,7 @@
       return $("#palette")?.open ? $("#palette").close() : $("dialog[open]") || openPalette();
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.key === "Escape" && drag) return endDrag();
     if (event.key === "Escape" && field && !field.closest("dialog")) return field.blur();
     if (field || $("dialog[open]") || !keysOn()) return;
     const [row, key] = [$("tr[data-at]", main()), event.key];

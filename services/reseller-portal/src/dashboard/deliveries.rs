@@ -186,6 +186,16 @@ impl Deliveries {
         words::week(&self.metrics.hours, self.metrics.since, self.frame.now)
     }
 
+    /// When the first bar begins, how many seconds one is, and how many there are.
+    fn bars(&self) -> (String, i64, usize) {
+        let since = self.metrics.since;
+        (
+            since.to_rfc3339_opts(SecondsFormat::Secs, true),
+            TimeDelta::hours(words::BAR_HOURS).num_seconds(),
+            words::bars_of(since, self.frame.now),
+        )
+    }
+
     /// The days of the chart in the viewer's zone, the first one first: what each is called, and the same list restricted to it.
     fn days(&self) -> Vec<(String, String)> {
         let zone = self.frame.preferences.zone;

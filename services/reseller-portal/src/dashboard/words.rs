@@ -110,7 +110,13 @@ pub(super) fn wait(of: f64) -> String {
 }
 
 /// The hours of a bar.
-const BAR_HOURS: i64 = 3;
+pub(super) const BAR_HOURS: i64 = 3;
+
+/// How many bars a chart of this time has.
+pub(super) fn bars_of(since: DateTime<Utc>, now: DateTime<Utc>) -> usize {
+    let count = (now - since).num_hours() / BAR_HOURS + 1;
+    usize::try_from(count).unwrap_or_default().min(250)
+}
 
 /// Delivered and failed of the last days as bars, each of three hours, with what they say in words.
 pub(super) fn week(hours: &[HourDocument], since: DateTime<Utc>, now: DateTime<Utc>) -> Markup {
@@ -125,8 +131,7 @@ pub(super) fn week_of(
     since: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Markup {
-    let count = (now - since).num_hours() / BAR_HOURS + 1;
-    let count = usize::try_from(count).unwrap_or_default().min(250);
+    let count = bars_of(since, now);
     let mut bars = vec![[0; 3]; count];
     for (hour, ended, lost) in hours {
         let place = (hour - since).num_hours() / BAR_HOURS;

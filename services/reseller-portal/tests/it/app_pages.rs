@@ -1,5 +1,6 @@
 //! The pages: what they show, what their forms do, and what they keep.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationState;
 use reseller_portal::pages;
 use serde_json::json;
@@ -284,6 +285,16 @@ async fn deliveries_are_listed_found_and_sent_again(portal: Portal) {
         let failed = browser.see(&format!("{list}?status=FAILED,GIVEN_UP")).await;
         assert!(!failed.contains(&format!("/app/n/{notification}")), "{failed}");
         assert!(page.contains(r#"data-label="Waited""#), "{page}");
+        // A range is dragged over bars of three hours.
+        let (_, chart) = page.split_once(r#"<div data-range=""#).unwrap();
+        let (begins, chart) = chart.split_once(r#"" data-bar="10800" data-bars=""#).unwrap();
+        let bars: i64 = chart.split_once('"').unwrap().0.parse().unwrap();
+        let begins: DateTime<Utc> = begins.parse().unwrap();
+        let end = begins + TimeDelta::hours(3 * bars);
+        assert!(
+            (portal.now()..=portal.now() + TimeDelta::hours(3)).contains(&end),
+            "{page}"
+        );
         // The seven days of the chart, with what it is filtered by otherwise.
         let (_, days) = failed.split_once(r#"aria-label="Days">"#).unwrap();
         let days = days.split_once("</nav>").unwrap().0;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { close, signedIn, tab } from "./lib/browser.mjs";
 import { entered } from "./lib/dashboard.mjs";
-import { failed, unsubscribe } from "./lib/deliveries.mjs";
+import { failed, failing, mended, unsubscribe } from "./lib/deliveries.mjs";
 import { press, reach, write } from "./lib/keyboard.mjs";
 import { keys, operate, until, urls } from "./lib/world.mjs";
 
@@ -122,6 +122,32 @@ test("on-call signs in, finds what an identifier is about, and replays its group
   await page.waitForURL(/\/console\/jobs\/[0-9a-f-]{36}$/);
   await page.locator("main").getByText(/completed|done/i).first().waitFor();
   await until("nothing is dead any more", async () => (await those.open()).length === 0);
+  await page.end();
+  await those.forget();
+});
+
+test("on-call replays one first, is told that it failed again, and goes on with the rest", async () => {
+  const those = await failing("canary-by-keys", 3);
+  const page = await signedIn("operator");
+  await page.see(`/console/dead-letters?${those.query}`);
+  await page.keyboard.press("j");
+  await page.keyboard.press("r");
+  await page.waitForURL(/\/console\/jobs\/new/);
+  await write(page, page.getByLabel("First ones"), "1");
+  await write(page, page.getByLabel(/note/i), "is their endpoint well again?");
+  await press(page, page.getByRole("button", { name: /^Replay/ }));
+  await page.waitForURL(/\/console\/jobs\/[0-9a-f-]{36}$/);
+  const job = page.url().split("/").at(-1);
+  await until("the job has paused itself", async () => (await operate("GET", `/dead-letters/jobs/${job}`)).pausedBecause === "CANARY_FAILED", 90);
+  await page.locator("main").getByText(/It has paused itself/).waitFor();
+  await mended();
+  await press(page, page.getByRole("link", { name: /^Go on with the rest/ }));
+  const dialog = page.getByRole("dialog", { name: "Go on with the rest" });
+  await write(page, dialog.getByLabel(/note/i), "it works now");
+  await press(page, dialog.getByRole("button", { name: "Go on with the rest" }));
+  await page.getByRole("status").getByText(/goes on/).waitFor();
+  // What failed again is a dead letter that came after the job was counted.
+  await until("the rest is delivered", async () => (await operate("GET", `/dead-letters/jobs/${job}/outcome`)).delivered === 2, 90);
   await page.end();
   await those.forget();
 });

@@ -171,7 +171,10 @@ fn picture(status: &Value, changes: &str) -> String {
     let at = status["at"]
         .as_str()
         .map_or(String::new(), |at| format!(", {}", harmless(at)));
-    let _ = writeln!(text, "{verdict}{at}{changes}");
+    let since = status["since"]
+        .as_str()
+        .map_or(String::new(), |since| format!("; since {}", harmless(since)));
+    let _ = writeln!(text, "{verdict}{at}{since}{changes}");
     for finding in items(&status["findings"]) {
         let _ = writeln!(text, "\n{}", told(finding));
     }
@@ -364,7 +367,7 @@ mod tests {
     fn what_is_wrong_comes_first_with_the_command_that_helps() {
         let status = json!({
             "at": "2026-11-21T12:00:00Z", "healthy": false, "headline": "Something is wrong, with the lane push paused",
-            "countedUpTo": 100_000,
+            "since": "2026-11-21T11:58:30Z", "countedUpTo": 100_000,
             "findings": [{"id": "service-missing", "severity": "critical", "text": "No dispatcher runs.",
                           "meaning": "No push is sent.", "command": "postrider serve dispatcher",
                           "runbook": "a-process-is-down"}],
@@ -375,7 +378,8 @@ mod tests {
             text.find(part)
                 .unwrap_or_else(|| panic!("{part:?} is not in {text}"))
         };
-        let headline = "Something is wrong, with the lane push paused, 2026-11-21T12:00:00Z";
+        let headline =
+            "Something is wrong, with the lane push paused, 2026-11-21T12:00:00Z; since 2026-11-21T11:58:30Z";
         assert!(found(headline) < found("CRITICAL  No dispatcher runs."));
         assert!(found("$ postrider serve dispatcher") < found("push (paused)"));
         found("docs/runbook.md#a-process-is-down");

@@ -214,7 +214,7 @@ catalogue! {
     CspViolations = "postrider_web_csp_violations_total", Kind::Counter, Count, [],
         "What pages of the console and the dashboard wanted beyond their policy, as browsers report it; 0 is expected.";
     StatusLooks = "postrider_status_looks_total", Kind::Counter, Count, [],
-        "How often the whole system was looked at, for `GET /status` and for pages; open pages share a look a second.";
+        "How often the whole system was looked at, for `GET /status` and for pages, which share a look a second while they are open; and every half minute by each `operator-api`.";
     DeadLetters = "postrider_dead_letters_total", Kind::Counter, Count, ["reason"],
         "Dead letters stored, by reason.";
     DeadLettersReplayed = "postrider_dead_letters_replayed_total", Kind::Counter, Count, [],

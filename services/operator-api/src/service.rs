@@ -10,7 +10,7 @@ use runtime::connections::OpenError;
 use tokio::net::TcpListener;
 
 use crate::app::App;
-use crate::router;
+use crate::{router, status};
 
 /// The name in `pg_stat_activity` and the broker's list of connections.
 const NAME: &str = "operator-api";
@@ -37,8 +37,9 @@ pub async fn run_with_clock(
         ..ConnectionLimits::of_the_house(config.operator.max_connections)
     };
     let app = Arc::new(App::new(config, store.clone(), broker.clone(), clock));
-    let router = router::router(app, documents, lifecycle.readiness.clone());
     let watching = Shutdown::new();
+    let looks = tokio::spawn(status::watch(Arc::clone(&app), watching.clone()));
+    let router = router::router(app, documents, lifecycle.readiness.clone());
     let watch = tokio::spawn(runtime::connections::watch(
         store.clone(),
         Some(broker.clone()),
@@ -49,6 +50,9 @@ pub async fn run_with_clock(
     watching.trigger();
     if watch.await.is_err() {
         tracing::error!("the watch over database and broker panicked");
+    }
+    if looks.await.is_err() {
+        tracing::error!("a look at the system panicked");
     }
     runtime::connections::close([broker], store).await;
     Ok(())

@@ -5,6 +5,7 @@
 
 mod answers;
 mod lanes;
+mod last_look;
 mod paused;
 mod quotas;
 mod rest;
@@ -12,6 +13,7 @@ mod waits;
 
 pub use answers::SwrveFailure;
 pub use lanes::{Depths, Overdue, Waiting};
+pub use last_look::{LOOKS_APART_MAX, LastLook};
 pub use paused::{PAUSED_COUNTED_MAX, PausedWaiting};
 pub use quotas::{QUOTA_COUNTED_MAX, QuotaWaiting};
 pub use rest::{Deaths, JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};

@@ -10,12 +10,40 @@ use domain::push::PushState;
 use domain::subscription::SubscriptionState;
 use sqlx::{AssertSqlSafe, PgPool};
 use store::Store;
-use store::status::Depths;
+use store::status::{Depths, LastLook};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
 
 use crate::scene::{lead, pushes};
+
+#[testkit::database_test]
+async fn what_one_look_after_the_other_finds_is_so_since_the_first(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let at = |seconds| DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds);
+    assert_eq!(store.last_look().await.unwrap(), None);
+    for (healthy, looked_at, since) in [
+        (true, 0, 0),
+        (true, 30, 0),
+        (false, 60, 60),
+        (false, 150, 60),
+        (true, 180, 180),
+        // What was in between is not known.
+        (true, 300, 300),
+    ] {
+        store.note_look(healthy, at(looked_at)).await.unwrap();
+        let (since, looked_at) = (at(since), at(looked_at));
+        let known = LastLook {
+            healthy,
+            since,
+            looked_at,
+        };
+        assert_eq!(store.last_look().await.unwrap(), Some(known));
+    }
+    // A look that another process made before that.
+    store.note_look(false, at(290)).await.unwrap();
+    assert!(store.last_look().await.unwrap().unwrap().healthy);
+}
 
 #[testkit::database_test]
 async fn an_empty_installation_has_nothing_to_say(pool: PgPool) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use broker::ConnectionState;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use store::status::{Deaths, Depths, Overdue};
+use store::status::{Deaths, Depths, LOOKS_APART_MAX, Overdue};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -23,6 +23,8 @@ pub(crate) struct StatusDocument {
     pub(crate) at: DateTime<Utc>,
     /// Whether no finding is critical or a warning.
     pub(crate) healthy: bool,
+    /// Since when that is so, by looks that are half a minute apart; null where they have just found it otherwise, or none was made for a while.
+    pub(crate) since: Option<DateTime<Utc>>,
     /// That in words, with the lanes that operators have paused: those are meant to wait, and are no fault.
     #[schema(example = "Healthy, with the lane push paused")]
     pub(crate) headline: String,
@@ -296,8 +298,12 @@ impl StatusDocument {
             Database::Away(_) | Database::NotMigrated => None,
         };
         let healthy = is_healthy(&findings);
+        let look = tables
+            .and_then(|tables| tables.last_look)
+            .filter(|look| look.healthy == healthy && facts.now - look.looked_at <= LOOKS_APART_MAX);
         Self {
             at: facts.now,
+            since: look.map(|look| look.since),
             healthy,
             headline: headline(healthy, tables),
             findings,

@@ -14,8 +14,8 @@ use lifecycle::error_chain;
 use runtime::connections::{Counters, LATELY, Report};
 use store::push::HoldView;
 use store::status::{
-    Deaths, Depths, JobInProgress, Leadership, MailsInTrouble, Overdue, PausedWaiting, QuotaWaiting,
-    SubscriptionCount, SubscriptionInTrouble, SwrveFailure, Waiting,
+    Deaths, Depths, JobInProgress, LastLook, Leadership, MailsInTrouble, Overdue, PausedWaiting,
+    QuotaWaiting, SubscriptionCount, SubscriptionInTrouble, SwrveFailure, Waiting,
 };
 use store::webhook::Outbox;
 use store::webpush::StoredMonth;
@@ -115,6 +115,8 @@ pub(crate) struct Tables {
     pub(crate) broken_glass: BrokenGlass,
     /// Keys in use that end by themselves within a week, the next one first.
     pub(crate) ending_keys: Vec<ApiKey>,
+    /// What an operator API found last when it looked by itself.
+    pub(crate) last_look: Option<LastLook>,
 }
 
 /// What is stored of Web Push.
@@ -450,6 +452,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         jobs,
         broken_glass,
         ending_keys,
+        last_look,
     ) = tokio::try_join!(
         store.subscription_states(),
         store.subscriptions_in_trouble(now),
@@ -461,6 +464,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         store.jobs_in_progress(now),
         store.broken_glass(now - BROKEN_GLASS),
         store.keys_about_to_end(now, ENDING_KEYS),
+        store.last_look(),
     )?;
     Ok(Database::Known(Box::new(Tables {
         processes: processes.into_iter().map(Process::from).collect(),
@@ -481,6 +485,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         jobs,
         broken_glass,
         ending_keys,
+        last_look,
     })))
 }
 

@@ -6,6 +6,7 @@ mod facts;
 mod finding;
 mod shared;
 mod thresholds;
+mod watch;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub(crate) use document::{
 };
 pub(crate) use finding::{Finding, Severity};
 pub(crate) use shared::{Shared, following};
+pub(crate) use watch::watch;
 
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(status))

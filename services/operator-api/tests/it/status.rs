@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use config::{Config, Secret};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use testkit::{Service, eventually};
 use tokio::net::TcpListener;
 
+use crate::console::Browser;
 use crate::rig::Rig;
 
 /// With a key for secrets, so that the reseller lane is on.
@@ -81,6 +83,16 @@ async fn what_is_broken_is_found_and_what_is_mended_is_healthy(pool: PgPool) {
             .then_some(())
     })
     .await;
+
+    let at: DateTime<Utc> = status["at"].as_str().unwrap().parse().unwrap();
+    let store = &rig.it.store;
+    store.note_look(true, at).await.unwrap();
+    assert!(until_healthy(rig).await["since"].is_string());
+    let page = Browser::with_key(rig, &rig.key).await.see("/console").await;
+    assert!(page.contains("All is well since <time"), "{page}");
+    // Of what another look has found otherwise, it is not known since when.
+    store.note_look(false, at + TimeDelta::seconds(60)).await.unwrap();
+    assert_eq!(until_healthy(rig).await["since"], Value::Null);
 
     retries.stop().await;
     let status = until_found(rig, "service-missing", 1).await;

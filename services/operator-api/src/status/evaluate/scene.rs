@@ -109,6 +109,7 @@ pub(super) fn system(uptime: Duration) -> Facts {
             jobs: Vec::new(),
             broken_glass: BrokenGlass::default(),
             ending_keys: Vec::new(),
+            last_look: None,
         })),
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct PlaceArgs {
 /// How much is measured. What is not given is as `--quick` or its absence says.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct SizeArgs {
-    /// Everything in little more than half an hour instead of one and a half: fewer and shorter rounds
+    /// Everything in less than 40 minutes instead of 100: fewer and shorter rounds
     #[arg(long)]
     pub(crate) quick: bool,
     /// Measured rounds
@@ -77,6 +77,15 @@ pub(crate) struct SizeArgs {
     /// Waiting rows of each lane, in growth and, the second of them, in memory
     #[arg(long, value_delimiter = ',')]
     pub(crate) waiting: Option<Vec<u64>>,
+    /// Subscriptions of breadth, ten of each reseller
+    #[arg(long, value_parser = clap::value_parser!(u32).range(100..=600_000))]
+    pub(crate) subscriptions: Option<u32>,
+    /// Notifications of breadth that become due at once
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) recovering: Option<u64>,
+    /// Notifications of one subscription that wait in quota when it is raised
+    #[arg(long, value_parser = clap::value_parser!(u64).range(100_000..))]
+    pub(crate) in_line: Option<u64>,
     /// How long another transaction is held open in xmin, in seconds
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) hold: Option<u64>,

@@ -17,6 +17,9 @@ pub(crate) struct Sizes {
     pub(crate) sends: u64,
     pub(crate) each: u64,
     pub(crate) waiting: Vec<u64>,
+    pub(crate) subscriptions: u32,
+    pub(crate) recovering: u64,
+    pub(crate) in_line: u64,
     pub(crate) hold: Duration,
     pub(crate) dead_letters: u64,
     pub(crate) stored: u64,
@@ -34,6 +37,9 @@ impl Sizes {
             sends: 15_000,
             each: 250,
             waiting: vec![0, 1_000_000],
+            subscriptions: 10_000,
+            recovering: 50_000,
+            in_line: 100_000,
             hold: Duration::from_secs(60),
             dead_letters: 300_000,
             stored: 20_000,
@@ -53,6 +59,9 @@ impl Sizes {
             sends: 100_000,
             each: 10_000,
             waiting: vec![0, 1_000_000, 10_000_000],
+            subscriptions: 10_000,
+            recovering: 200_000,
+            in_line: 5_000_000,
             hold: Duration::from_secs(180),
             dead_letters: 1_000_000,
             stored: 20_000,
@@ -85,6 +94,9 @@ impl Sizes {
             ("sends", self.sends.to_string()),
             ("each", self.each.to_string()),
             ("waiting", waiting.join(",")),
+            ("subscriptions", self.subscriptions.to_string()),
+            ("recovering", self.recovering.to_string()),
+            ("in-line", self.in_line.to_string()),
             ("hold", self.hold.as_secs().to_string()),
             ("letters", self.dead_letters.to_string()),
             ("stored", self.stored.to_string()),
@@ -114,6 +126,9 @@ impl From<&SizeArgs> for Sizes {
             sends: args.sends.unwrap_or(usual.sends),
             each: args.each.unwrap_or(usual.each),
             waiting,
+            subscriptions: args.subscriptions.unwrap_or(usual.subscriptions),
+            recovering: args.recovering.unwrap_or(usual.recovering),
+            in_line: args.in_line.unwrap_or(usual.in_line),
             hold: args.hold.map_or(usual.hold, Duration::from_secs),
             dead_letters: args.letters.unwrap_or(usual.dead_letters),
             stored: args.stored.unwrap_or(usual.stored),
@@ -147,8 +162,8 @@ mod tests {
                 .sum::<Duration>()
         };
         let quick = whole(Sizes::quick());
-        assert!(quick < Duration::from_secs(36 * 60), "{quick:?}");
+        assert!(quick < Duration::from_secs(39 * 60), "{quick:?}");
         let full = whole(Sizes::full());
-        assert!(full < Duration::from_secs(90 * 60), "{full:?}");
+        assert!(full < Duration::from_secs(102 * 60), "{full:?}");
     }
 }

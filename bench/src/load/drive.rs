@@ -222,7 +222,7 @@ impl Caller {
             && !matches!(outcome, Ok(202))
         {
             // Nothing of it will ever come out.
-            gate.leave(self.request.count() as usize);
+            gate.give_back(self.request.count());
         }
         outcome
     }

@@ -14,10 +14,12 @@ mod usage;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use std::{fs, process as this};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use sqlx::PgPool;
+use store::{Settings, Store};
 
 pub(crate) use lane::{Lane, Setup, settings};
 pub(crate) use process::Process;
@@ -164,6 +166,19 @@ impl Rig {
             self.expect_alive(&process).await?;
         }
         Ok(())
+    }
+
+    /// The store of this run, for calls that are timed without a service around them.
+    pub(crate) fn store(&self) -> Result<Store> {
+        let settings = Settings {
+            url: self.database_url.clone(),
+            max_connections: 2,
+            lease_connections: 1,
+            acquire_timeout: Duration::from_secs(5),
+            application_name: "bench".to_owned(),
+            line_terms: store::webhook::LineTerms::default(),
+        };
+        Ok(Store::open(&settings)?)
     }
 
     /// Removes everything.

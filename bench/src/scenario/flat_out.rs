@@ -21,8 +21,12 @@ pub(super) struct Feed {
     pub(super) name: &'static str,
     batch: Option<usize>,
     pub(super) connections: usize,
-    /// Events that may be accepted and not delivered yet.
+    /// Deliveries of events that are accepted, and have not arrived yet.
     under_way: usize,
+    /// Resellers whose events come in turn.
+    resellers: usize,
+    /// Subscriptions of each, all of which get its events.
+    each: u32,
 }
 
 pub(super) const SINGLE: Feed = Feed {
@@ -30,6 +34,8 @@ pub(super) const SINGLE: Feed = Feed {
     batch: None,
     connections: 64,
     under_way: 1_024,
+    resellers: SUBSCRIPTIONS,
+    each: 1,
 };
 
 pub(super) const BATCHES: Feed = Feed {
@@ -37,7 +43,20 @@ pub(super) const BATCHES: Feed = Feed {
     batch: Some(100),
     connections: 8,
     under_way: 2_000,
+    resellers: SUBSCRIPTIONS,
+    each: 1,
 };
+
+/// Small batches, of which every event goes to `each` subscriptions of one of so many resellers.
+pub(super) const fn fanned_out(resellers: usize, each: u32) -> Feed {
+    Feed {
+        name: "POST /events/batch of 10",
+        batch: Some(10),
+        resellers,
+        each,
+        ..BATCHES
+    }
+}
 
 /// What was seen in one round.
 pub(super) struct Delivered {
@@ -72,9 +91,9 @@ pub(super) async fn deliver_for(
     section: &mut Section,
 ) -> Result<Delivered> {
     let (rig, since) = (bench.rig, Since::now()?);
-    let gate = Gate::new(feed.under_way);
+    let gate = Gate::fanning_out(feed.under_way, feed.each);
     receiver.restart(Some(gate.clone()));
-    let target = lane.events(0, SUBSCRIPTIONS, feed.batch, Some(gate));
+    let target = lane.events(0, feed.resellers, feed.batch, Some(gate));
     let warm_up = Load::at_once(feed.connections, bench.sizes.warm_up);
     let warmed = load::put(warm_up, &target).await?;
     rig.analyze().await?;
@@ -85,12 +104,15 @@ pub(super) async fn deliver_for(
     let sent = stored::sent_within(&rig.pool, since, from, from.plus(measured)).await?;
 
     let requests = warmed.accepted_in_all() + tally.accepted_in_all();
-    let accepted = requests * feed.batch.unwrap_or(1) as u64;
+    let expected = requests * feed.batch.unwrap_or(1) as u64 * u64::from(feed.each);
     let arrivals = receiver.arrivals();
-    let distinct: HashSet<u64> = arrivals.iter().map(|arrival| arrival.number).collect();
-    if (distinct.len() as u64) < accepted {
+    let distinct: HashSet<(usize, u64)> = arrivals
+        .iter()
+        .map(|arrival| (arrival.to, arrival.number))
+        .collect();
+    if (distinct.len() as u64) < expected {
         section.broken(format!(
-            "{}: {accepted} events were accepted, {} have arrived",
+            "{}: {expected} deliveries of accepted events were to arrive, {} have",
             feed.name,
             distinct.len()
         ));

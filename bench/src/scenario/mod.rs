@@ -1,6 +1,7 @@
 //! The measurements, one file each, and what they share.
 
 mod arrivals;
+mod breadth;
 mod callers;
 mod cpu;
 mod curve;
@@ -21,6 +22,7 @@ mod strangers;
 mod takeover;
 pub(crate) mod turn;
 mod volume;
+mod waiting;
 mod webpush;
 mod xmin;
 
@@ -47,12 +49,14 @@ pub(crate) enum Scenario {
     Callers,
     /// From POST /events to the endpoints: as many as go, the times at rates up to past saturation
     Reseller,
-    /// Whether quotas are kept exactly, and how soon a raised one is used while 100,000 wait
+    /// Whether quotas are kept exactly, and how soon a raised one is used while many wait
     Quota,
     /// What hostile connections, made-up keys and a busy reseller do to the portal and its other resellers
     Strangers,
     /// What flooding, hanging and failing subscriptions do to the others
     Neighbours,
+    /// Ten thousand subscriptions instead of fifty: even traffic, promoting, and all that waits becoming due at once
+    Breadth,
     /// Accepting, promoting, claiming and delivering while millions wait
     Growth,
     /// Another transaction that stays open for minutes: before, during, after
@@ -114,6 +118,7 @@ impl Scenario {
             Self::Quota => quota::expected(sizes),
             Self::Neighbours => neighbours::expected(sizes),
             Self::Strangers => strangers::expected(sizes),
+            Self::Breadth => breadth::expected(sizes),
             Self::Growth => growth::expected(sizes),
             Self::Xmin => xmin::expected(sizes),
             Self::Memory => memory::expected(sizes),
@@ -141,6 +146,7 @@ impl Scenario {
             Self::Quota => Box::pin(quota::measure(bench)).await,
             Self::Neighbours => Box::pin(neighbours::measure(bench)).await,
             Self::Strangers => Box::pin(strangers::measure(bench)).await,
+            Self::Breadth => Box::pin(breadth::measure(bench)).await,
             Self::Growth => Box::pin(growth::measure(bench)).await,
             Self::Xmin => Box::pin(xmin::measure(bench)).await,
             Self::Memory => Box::pin(memory::measure(bench)).await,

@@ -1,5 +1,5 @@
 //! Daily quotas, with three dispatchers and three retry-workers at once: whether one is kept exactly while the queue is always
-//! full, and how soon and in which order a raised one is used up while 100,000 wait for their day.
+//! full, and how soon and in which order a raised one is used up while 100,000 or more wait for their day.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,8 +8,9 @@ use anyhow::{Result, ensure};
 use chrono::Timelike as _;
 use domain::clock::{Clock as _, SystemClock};
 
-use super::Bench;
 use super::stored::{self, Since};
+use super::waiting::{self, Waits};
+use super::{Bench, growth};
 use crate::load::{self, Load};
 use crate::receiver::{Arrival, Receiver};
 use crate::report::{Row, Section, Target, Unit};
@@ -25,7 +26,7 @@ const EVENTS: usize = 3 * QUOTA;
 /// Small, so that the promoters of all retry-workers have work, too.
 const QUEUE_CAPACITY: &str = "200";
 
-/// What waits for its day when a quota is raised.
+/// What is handed in beyond the quota that is raised; what is to wait besides is inserted by the server itself, behind it.
 const WAITING: usize = 100_000;
 /// By how much it is raised.
 const RAISED: usize = 10_000;
@@ -36,12 +37,21 @@ const LOOKS: Duration = Duration::from_millis(20);
 /// How long nothing more may arrive before the raised quota counts as used up.
 const QUIET: Duration = Duration::from_secs(5);
 
-pub(super) fn expected(_: &Sizes) -> Duration {
-    Duration::from_secs(120)
+pub(super) fn expected(sizes: &Sizes) -> Duration {
+    Duration::from_secs(120 + inserted(sizes) / waiting::PER_SECOND)
+}
+
+/// What of that which waits is not handed in.
+fn inserted(sizes: &Sizes) -> u64 {
+    sizes.in_line.saturating_sub(WAITING as u64)
 }
 
 pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut section = Section::new("quota");
+    let inserted = inserted(bench.sizes);
+    if inserted > 0 {
+        growth::expect_room(bench.rig, "quota", inserted, "--in-line").await?;
+    }
     let zone = zone_at_noon();
     let receiver = Receiver::start()?;
     kept(bench, &receiver, &zone, &mut section).await?;
@@ -65,11 +75,12 @@ async fn start<'a>(bench: &Bench<'a>, subscribers: &[Subscriber], zone: &str) ->
     Lane::fresh(bench.rig, subscribers, setup).await
 }
 
-/// One subscription, 100,000 notifications beyond its quota, which is then raised by 10,000.
+/// One subscription, 100,000 notifications or more beyond its quota, which is then raised by 10,000.
 async fn raised(bench: &Bench<'_>, receiver: &Receiver, zone: &str, section: &mut Section) -> Result<()> {
     const BATCH: usize = 100;
     let rig = bench.rig;
-    tell("quota, raised while 100,000 wait");
+    let in_line = bench.sizes.in_line;
+    tell(format_args!("quota, raised while {in_line} wait"));
     let subscriber = Subscriber {
         url: receiver.url(0),
         daily_quota: Some(QUOTA as i32),
@@ -85,11 +96,16 @@ async fn raised(bench: &Bench<'_>, receiver: &Receiver, zone: &str, section: &mu
     };
     load::put(load, &lane.events(0, 1, Some(BATCH), None)).await?;
     stored::settled(&rig.pool, since).await?;
-    let waiting = stored::count(&rig.pool, "notifications WHERE status = 'SCHEDULED'").await?;
+    let beyond = stored::count(&rig.pool, "notifications WHERE status = 'SCHEDULED'").await?;
     ensure!(
-        usize::try_from(waiting)? >= WAITING,
-        "only {waiting} notifications wait for their day"
+        usize::try_from(beyond)? >= WAITING,
+        "only {beyond} notifications wait for their day"
     );
+    let inserted = inserted(bench.sizes);
+    if inserted > 0 {
+        tell(format_args!("quota: inserting {inserted} more"));
+        waiting::insert(&rig.pool, Waits::InLine, inserted).await?;
+    }
     let before = receiver.count();
 
     let subscription = stored::only_subscription(&rig.pool).await?.to_string();
@@ -107,14 +123,14 @@ async fn raised(bench: &Bench<'_>, receiver: &Receiver, zone: &str, section: &mu
     let arrivals = receiver.arrivals();
     let seconds = |measure: &str, value: Option<Duration>| {
         Row::new(
-            format!("{WAITING} waiting, quota raised by {RAISED}: {measure}"),
+            format!("{in_line} waiting, quota raised by {RAISED}: {measure}"),
             value.map_or(f64::NAN, |value| value.as_secs_f64()),
             Unit::Seconds,
         )
     };
     let count = |measure: &str, value: usize| {
         Row::new(
-            format!("{WAITING} waiting, quota raised by {RAISED}: {measure}"),
+            format!("{in_line} waiting, quota raised by {RAISED}: {measure}"),
             value as f64,
             Unit::Count,
         )

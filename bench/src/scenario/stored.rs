@@ -29,6 +29,19 @@ pub(super) async fn pushes_are_finished(pool: &PgPool) -> Result<bool> {
     Ok(!unfinished)
 }
 
+/// Whether every notification is in a terminal state. Several questions, as for pushes.
+pub(super) async fn notifications_are_finished(pool: &PgPool) -> Result<bool> {
+    let unfinished: bool = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM notifications WHERE status = 'PENDING')
+             OR EXISTS (SELECT FROM notifications WHERE status = 'IN_MEMORY')
+             OR EXISTS (SELECT FROM notifications WHERE status = 'RETRY')
+             OR EXISTS (SELECT FROM notifications WHERE status = 'SCHEDULED')",
+    )
+    .fetch_one(pool)
+    .await?;
+    Ok(!unfinished)
+}
+
 /// The subscription of a run that has one.
 pub(super) async fn only_subscription(pool: &PgPool) -> Result<Uuid> {
     Ok(sqlx::query_scalar("SELECT id FROM subscriptions")

@@ -62,8 +62,8 @@ pub(super) fn expected(rows: u64) -> Duration {
     Duration::from_secs(rows / PER_SECOND)
 }
 
-/// Tells how much disk so many rows need, and fails when it is not there.
-pub(super) async fn expect_room(rig: &Rig, rows: u64) -> Result<()> {
+/// Tells how much disk so many rows of `scenario` need, and fails when it is not there; `option` makes them fewer.
+pub(in super::super) async fn expect_room(rig: &Rig, scenario: &str, rows: u64, option: &str) -> Result<()> {
     let needed = rows * BYTES + LOG_BYTES.min(rows * BYTES);
     let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
     let folder: Option<String> = sqlx::query_scalar("SELECT current_setting('data_directory', true)")
@@ -74,7 +74,7 @@ pub(super) async fn expect_room(rig: &Rig, rows: u64) -> Result<()> {
     let here = folder.filter(|folder| fs::exists(Path::new(folder).join("PG_VERSION")).unwrap_or(false));
     let Some(folder) = here else {
         tell(format_args!(
-            "growth: needs {} of disk where PostgreSQL is",
+            "{scenario}: needs {} of disk where PostgreSQL is",
             gigabytes(needed)
         ));
         return Ok(());
@@ -82,13 +82,13 @@ pub(super) async fn expect_room(rig: &Rig, rows: u64) -> Result<()> {
     let disk = statvfs(folder).context("failed to ask how much disk is free")?;
     let free = disk.f_bavail * disk.f_frsize;
     tell(format_args!(
-        "growth: needs {} of disk, {} are free",
+        "{scenario}: needs {} of disk, {} are free",
         gigabytes(needed),
         gigabytes(free)
     ));
     ensure!(
         free >= needed + RESERVE_BYTES,
-        "{} of disk are needed for {rows} waiting rows of each lane and {} left over; use fewer with --waiting",
+        "{} of disk are needed for {rows} waiting rows and {} left over; use fewer with {option}",
         gigabytes(needed),
         gigabytes(RESERVE_BYTES)
     );

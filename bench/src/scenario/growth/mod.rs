@@ -20,7 +20,7 @@ use crate::rig::{Lane, Setup, Subscriber, answering};
 use crate::sizes::Sizes;
 use crate::tell;
 
-pub(super) use fill::fill;
+pub(super) use fill::{expect_room, fill};
 
 /// Subscriptions whose notifications wait.
 pub(super) const WAITING: usize = 100;
@@ -47,7 +47,8 @@ pub(super) fn expected(sizes: &Sizes) -> Duration {
 
 pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let rig = bench.rig;
-    fill::expect_room(rig, bench.sizes.waiting.iter().max().copied().unwrap_or_default()).await?;
+    let most = bench.sizes.waiting.iter().max().copied().unwrap_or_default();
+    expect_room(rig, "growth", most, "--waiting").await?;
     let rates = bench
         .beside(&[Floor::Rows, Floor::EventRows, Floor::Relayed])
         .await?;

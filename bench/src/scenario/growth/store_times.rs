@@ -9,7 +9,7 @@ use domain::push::PushId;
 use sqlx::Executor as _;
 use store::push::{Claim, PromotionQueue};
 use store::webhook::ClaimTerms;
-use store::{Lease, Settings, Store};
+use store::{Lease, Store};
 use uuid::Uuid;
 
 use crate::rig::Rig;
@@ -38,14 +38,7 @@ pub(super) struct StoreTimes {
 
 /// Promotes and claims what waits. No service may be running: what is claimed here is never sent.
 pub(super) async fn measure(rig: &Rig) -> Result<StoreTimes> {
-    let store = Store::open(&Settings {
-        url: rig.database_url.clone(),
-        max_connections: 2,
-        lease_connections: 1,
-        acquire_timeout: Duration::from_secs(5),
-        application_name: "bench".to_owned(),
-        line_terms: store::webhook::LineTerms::default(),
-    })?;
+    let store = rig.store()?;
     let mut times = StoreTimes::default();
     let name = "bench";
     let seen = store.view_lease(name).await?;

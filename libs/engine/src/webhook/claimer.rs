@@ -1,12 +1,12 @@
 //! Claims, made aside so that the next ones gather meanwhile.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::notification::NotificationId;
 use lifecycle::error_chain;
-use store::webhook::{ClaimTerms, Claims};
+use store::webhook::{ClaimTerms, ClaimedNotification, Claims, PromotedNotification};
 use telemetry::Metric;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::claim::{Claiming, claim, paused};
 
 use super::endpoints::{Endpoints, Target};
+use super::scheduler::Fetch;
 use super::{Lane, Tools};
 
 /// What a claim allows beyond the longest request: making the request, recording its outcome.
@@ -30,8 +31,8 @@ pub(crate) struct Claimed {
     pub(crate) targets: HashMap<Uuid, Arc<Target>>,
     /// When the claim runs out; `None` when nothing of it may be sent.
     pub(crate) until: Option<Instant>,
-    /// Whether more may wait for the same subscription in the database.
-    pub(crate) more: bool,
+    /// Subscriptions of which more waits in the database and may be fetched at once.
+    pub(crate) more: HashSet<Uuid>,
 }
 
 pub(crate) struct Claimer {
@@ -59,22 +60,19 @@ impl Claimer {
             until: targets.is_some().then(|| asked + self.lease()),
             targets: targets.unwrap_or_default(),
             claims,
-            more: false,
+            more: HashSet::new(),
         })
     }
 
-    /// What waits in the database for a subscription, so many of them, claimed. `None` when that could not be found out, or when it is to
-    /// stop.
-    pub(crate) async fn fetch(&self, subscription: Uuid, limit: usize) -> Option<Claimed> {
-        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        match store::within(CLAIM_LIMIT, self.waiting(subscription, limit)).await {
-            Ok(ids) => {
+    /// What waits in the database for some subscriptions, for each as much as it has slots, claimed together. `None` when that could
+    /// not be found out, or when it is to stop.
+    pub(crate) async fn fetch(&self, fetches: &[Fetch]) -> Option<Claimed> {
+        match store::within(CLAIM_LIMIT, self.waiting(fetches)).await {
+            Ok(waiting) => {
+                let (ids, mut more) = fitting(fetches, waiting);
                 let mut claimed = self.claim(&ids).await?;
-                // When the requests per second are used up, or nothing came of it, the rest is left to the promoter.
-                let claims = &claimed.claims;
-                claimed.more = ids.len() == limit as usize
-                    && claims.claimed.len() as u64 + claims.over_quota > 0
-                    && claims.held + claims.over_rate == 0;
+                more.retain(|subscription| goes_on(&claimed.claims, *subscription));
+                claimed.more = more;
                 Some(claimed)
             }
             Err(error) => {
@@ -87,11 +85,17 @@ impl Claimer {
         }
     }
 
-    async fn waiting(&self, subscription: Uuid, limit: u32) -> Result<Vec<NotificationId>, store::Error> {
+    /// One more than there are slots for, so that it is known of which subscriptions there is more.
+    async fn waiting(&self, fetches: &[Fetch]) -> Result<Vec<PromotedNotification>, store::Error> {
         let Tools { store, clock, .. } = &self.tools;
+        let most = |fetch: &Fetch| u32::try_from(fetch.slots + 1).unwrap_or(u32::MAX);
+        let of_each: Vec<(Uuid, u32)> = fetches
+            .iter()
+            .map(|fetch| (fetch.subscription, most(fetch)))
+            .collect();
         match self.lane {
-            Lane::First => store.waiting_first_attempts(subscription, limit).await,
-            Lane::Retry => store.waiting_retries(subscription, clock.now(), limit).await,
+            Lane::First => store.waiting_first_attempts(&of_each).await,
+            Lane::Retry => store.waiting_retries(&of_each, clock.now()).await,
         }
     }
 
@@ -116,6 +120,35 @@ impl Claimer {
             paused(&self.stop).await?;
         }
     }
+}
+
+/// What there are slots for, and the subscriptions that have more than that.
+fn fitting(fetches: &[Fetch], waiting: Vec<PromotedNotification>) -> (Vec<NotificationId>, HashSet<Uuid>) {
+    let mut slots: HashMap<Uuid, usize> = fetches
+        .iter()
+        .map(|fetch| (fetch.subscription, fetch.slots))
+        .collect();
+    let (mut ids, mut more) = (Vec::new(), HashSet::new());
+    for one in waiting {
+        match slots.get_mut(&one.subscription_id) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                ids.push(one.id.into());
+            }
+            _ => {
+                more.insert(one.subscription_id);
+            }
+        }
+    }
+    (ids, more)
+}
+
+/// Whether what waits behind these is worth asking for. When the requests per second are used up, or nothing came of it, it is
+/// left to the promoter.
+fn goes_on(claims: &Claims, subscription: Uuid) -> bool {
+    let is_its = |claimed: &ClaimedNotification| claimed.subscription_id == subscription;
+    !claims.held_up.contains(&subscription)
+        && (claims.in_line.contains(&subscription) || claims.claimed.iter().any(is_its))
 }
 
 impl Claiming for Claimer {
@@ -175,5 +208,45 @@ fn count(claims: &Claims) {
     }
     if claims.abandoned > 0 {
         Metric::NotificationsGivenUp.increment(claims.abandoned);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subscription(number: u128) -> Uuid {
+        Uuid::from_u128(number)
+    }
+
+    fn waiting(subscription_id: u128, ids: std::ops::Range<u128>) -> Vec<PromotedNotification> {
+        ids.map(|id| PromotedNotification {
+            id: Uuid::from_u128(id),
+            subscription_id: subscription(subscription_id),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn of_each_subscription_what_it_has_slots_for_is_claimed_and_the_rest_is_more() {
+        let fetch = |number, slots| Fetch {
+            subscription: subscription(number),
+            slots,
+        };
+        let found = [waiting(1, 10..13), waiting(2, 20..22), waiting(3, 0..0)].concat();
+        let (ids, more) = fitting(&[fetch(1, 2), fetch(2, 2), fetch(3, 2)], found);
+        let expected = [10, 11, 20, 21].map(|id| NotificationId::from(Uuid::from_u128(id)));
+        assert_eq!(ids, expected);
+        assert_eq!(more, HashSet::from([subscription(1)]));
+    }
+
+    #[test]
+    fn a_subscription_that_is_held_up_or_of_which_nothing_came_is_not_asked_after_again() {
+        let mut claims = Claims::default();
+        assert!(!goes_on(&claims, subscription(1)), "others have taken it");
+        claims.in_line.insert(subscription(1));
+        assert!(goes_on(&claims, subscription(1)) && !goes_on(&claims, subscription(2)));
+        claims.held_up.insert(subscription(1));
+        assert!(!goes_on(&claims, subscription(1)));
     }
 }

@@ -36,9 +36,9 @@ impl RunLoop {
         };
         self.settling += 1;
         let claimer = self.claimer.clone();
-        let over = Done::Probed(self.scheduler.probe(subscription), None);
-        let probing = UnderWay::new(over, self.done.clone());
-        tokio::spawn(async move { probing.ended(claimer.fetch(subscription, 1).await) });
+        let probe = self.scheduler.probe(subscription);
+        let probing = UnderWay::new(Done::Probed(probe, None), self.done.clone());
+        tokio::spawn(async move { probing.ended(claimer.fetch(&[probe]).await) });
     }
 
     pub(crate) fn begin_probe(&mut self, fetch: Fetch, claimed: Option<Claimed>) {

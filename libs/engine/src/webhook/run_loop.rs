@@ -32,7 +32,7 @@ use crate::claim::paused;
 use crate::message::Message;
 use crate::record::Batch;
 
-/// Messages taken from the queue at once, and notifications claimed in one statement.
+/// Messages taken from the queue at once, and notifications claimed in one statement, whether they came or were fetched.
 const BATCH: usize = 256;
 /// Claims under way at once, by kind. More of them would only wait for each other in the database.
 const CLAIMS: usize = 2;
@@ -50,8 +50,6 @@ const PACES: &[Pace] = &[
 ];
 /// Notifications that may wait in the scheduler. What exceeds it goes back to the database.
 const BUFFER: usize = 2_048;
-/// Subscriptions asked after their backlog in one go.
-const BACKLOGS: usize = 16;
 /// Outcomes that may wait to be recorded.
 const OUTBOX: usize = 1_024;
 /// How long the database may take to put notifications aside before it counts as away.
@@ -303,21 +301,23 @@ impl RunLoop {
                 claiming.ended(claimed);
             });
         }
-        if self.fetching < CLAIMS {
-            for fetch in self.scheduler.fetches(BACKLOGS) {
-                self.fetching += 1;
-                let claimer = self.claimer.clone();
-                let (subscription, slots) = (fetch.subscription, fetch.slots);
-                let fetching = UnderWay::new(Done::Fetched(fetch, None), self.done.clone());
-                tokio::spawn(async move {
-                    let started = SystemTime::now();
-                    let claimed = claimer.fetch(subscription, slots).await;
-                    if let Some(claimed) = &claimed {
-                        spans::fetched(&claimed.claims.claimed, started);
-                    }
-                    fetching.ended(claimed);
-                });
+        while self.fetching < CLAIMS {
+            // Together: one by one, ten thousand with a little each would cost as many statements as notifications.
+            let fetches = self.scheduler.fetches(BATCH);
+            if fetches.is_empty() {
+                break;
             }
+            self.fetching += 1;
+            let claimer = self.claimer.clone();
+            let fetching = UnderWay::new(Done::Fetched(fetches.clone(), None), self.done.clone());
+            tokio::spawn(async move {
+                let started = SystemTime::now();
+                let claimed = claimer.fetch(&fetches).await;
+                if let Some(claimed) = &claimed {
+                    spans::fetched(&claimed.claims.claimed, started);
+                }
+                fetching.ended(claimed);
+            });
         }
         waits
     }
@@ -330,11 +330,19 @@ impl RunLoop {
                 self.claiming -= 1;
                 self.begin_turns(turns, claimed);
             }
-            Done::Fetched(fetch, claimed) => {
+            Done::Fetched(fetches, claimed) => {
                 self.fetching -= 1;
                 let claimed = claimed.unwrap_or_default();
-                self.scheduler
-                    .fetched(fetch, claimed.claims.claimed.len(), claimed.more);
+                let mut used: HashMap<Uuid, usize> = HashMap::new();
+                for notification in &claimed.claims.claimed {
+                    *used.entry(notification.subscription_id).or_default() += 1;
+                }
+                for fetch in fetches {
+                    let subscription = fetch.subscription;
+                    let used = used.get(&subscription).copied().unwrap_or(0);
+                    let more = claimed.more.contains(&subscription);
+                    self.scheduler.fetched(fetch, used, more);
+                }
                 self.begin(claimed, &mut HashMap::new());
             }
             Done::Probed(fetch, claimed) => self.begin_probe(fetch, claimed),

@@ -32,7 +32,8 @@ pub(crate) struct FairScheduler<M> {
     subscriptions: HashMap<Uuid, Subscription<M>>,
     /// Those with something waiting, in the order of their turns. Each is in it once.
     turns: VecDeque<Uuid>,
-    /// Those that may have more in the database, in the order of their turns. Each is in it once.
+    /// Those that may have more in the database, in the order of their turns, and those of which that is no longer so. Each is in it
+    /// once.
     backlogs: VecDeque<Uuid>,
     /// What is to go to the database, behind what waits there.
     behind: Vec<(NotificationId, M)>,
@@ -48,6 +49,7 @@ struct Subscription<M> {
     in_turns: bool,
     /// Whether more of it may wait in the database.
     backlog: bool,
+    in_backlogs: bool,
     /// Whether the engine is fetching that.
     fetching: bool,
     /// Whether it is sent nothing but probes.
@@ -61,6 +63,7 @@ impl<M> Default for Subscription<M> {
             in_flight: 0,
             in_turns: false,
             backlog: false,
+            in_backlogs: false,
             fetching: false,
             withheld: false,
         }
@@ -182,28 +185,38 @@ impl<M> FairScheduler<M> {
     /// Notes that more of a subscription may wait in the database.
     pub(crate) fn note_backlog(&mut self, subscription: Uuid) {
         let entry = self.subscriptions.entry(subscription).or_default();
-        if !entry.backlog && !entry.withheld {
-            entry.backlog = true;
+        if entry.withheld {
+            return;
+        }
+        entry.backlog = true;
+        if !entry.in_backlogs {
+            entry.in_backlogs = true;
             self.backlogs.push_back(subscription);
         }
     }
 
-    /// Subscriptions that have slots for what waits for them in the database, of the next `limit` in turn. The slots are
-    /// taken until [`FairScheduler::probed`].
+    /// Subscriptions that have slots for what waits for them in the database, of the next in turn: `limit` slots at most, of which
+    /// each has its part. They are taken until [`FairScheduler::fetched`].
     pub(crate) fn fetches(&mut self, limit: usize) -> Vec<Fetch> {
         let mut fetches = Vec::new();
-        for _ in 0..limit.min(self.backlogs.len()) {
+        // Half of them, so that the others can be fetched while these are under way.
+        let asked = limit.min(self.backlogs.len().div_ceil(2));
+        for _ in 0..asked {
+            if self.in_flight >= self.capacity.slots {
+                break;
+            }
             let Some(subscription) = self.backlogs.pop_front() else {
                 break;
             };
-            let slots = self.room(subscription);
-            let Some(entry) = self
-                .subscriptions
-                .get_mut(&subscription)
-                .filter(|entry| entry.backlog)
-            else {
+            let slots = self.room(subscription).min(limit / asked);
+            let Some(entry) = self.subscriptions.get_mut(&subscription) else {
                 continue;
             };
+            if !entry.backlog {
+                entry.in_backlogs = false;
+                self.forget_if_idle(subscription);
+                continue;
+            }
             self.backlogs.push_back(subscription);
             if slots > 0 && !entry.fetching && entry.waiting.is_empty() {
                 entry.fetching = true;
@@ -219,10 +232,8 @@ impl<M> FairScheduler<M> {
     pub(crate) fn fetched(&mut self, fetch: Fetch, used: usize, more: bool) {
         if let Some(entry) = self.subscriptions.get_mut(&fetch.subscription) {
             entry.fetching = false;
+            // It stays in `backlogs` until its turn: looking for it there takes as long as there are subscriptions.
             entry.backlog = more && !entry.withheld;
-            if !entry.backlog {
-                self.backlogs.retain(|other| *other != fetch.subscription);
-            }
         }
         self.release(fetch.subscription, fetch.slots.saturating_sub(used));
     }
@@ -234,7 +245,6 @@ impl<M> FairScheduler<M> {
         entry.backlog = false;
         self.waiting -= entry.waiting.len();
         self.withheld.extend(entry.waiting.drain(..));
-        self.backlogs.retain(|other| *other != subscription);
     }
 
     /// What goes to the database because its subscription is sent nothing but probes.
@@ -256,7 +266,7 @@ impl<M> FairScheduler<M> {
         entry.is_none_or(|entry| entry.in_flight == 0)
     }
 
-    /// A slot for a probe, which is taken until [`FairScheduler::fetched`]. It is there even when all are taken: a probe is one in a second.
+    /// A slot for a probe, which is taken until [`FairScheduler::probed`]. It is there even when all are taken: a probe is one in a second.
     pub(crate) fn probe(&mut self, subscription: Uuid) -> Fetch {
         let entry = self.subscriptions.entry(subscription).or_default();
         entry.in_flight += 1;
@@ -320,6 +330,7 @@ impl<M> FairScheduler<M> {
                 && entry.in_flight == 0
                 && !entry.in_turns
                 && !entry.backlog
+                && !entry.in_backlogs
                 && !entry.fetching
                 && !entry.withheld
         });
@@ -454,6 +465,37 @@ mod tests {
         scheduler.release(subscription(1), 3);
         assert!(scheduler.take(9).is_empty());
         assert!(scheduler.subscriptions.is_empty());
+    }
+
+    #[test]
+    fn many_with_a_backlog_share_the_slots_of_one_go_and_take_turns() {
+        let mut scheduler = scheduler_with(&[]);
+        for number in 1..=6 {
+            scheduler.note_backlog(subscription(number));
+        }
+        let asked = |fetches: &[Fetch]| -> Vec<(u128, usize)> {
+            let of = |fetch: &Fetch| (fetch.subscription.as_u128(), fetch.slots);
+            fetches.iter().map(of).collect()
+        };
+        let first = scheduler.fetches(4);
+        assert_eq!(asked(&first), [(1, 1), (2, 1), (3, 1)]);
+        assert_eq!(asked(&scheduler.fetches(4)), [(4, 1), (5, 1), (6, 1)]);
+        for fetch in first {
+            scheduler.fetched(fetch, 0, fetch.subscription == subscription(3));
+        }
+        assert_eq!(asked(&scheduler.fetches(6)), [(3, 2)]);
+        for number in 1..=4 {
+            scheduler.note_backlog(subscription(number));
+        }
+        let listed: HashSet<&Uuid> = scheduler.backlogs.iter().collect();
+        assert_eq!((scheduler.backlogs.len(), listed.len()), (6, 6));
+    }
+
+    #[test]
+    fn a_backlog_alone_gets_the_slots_that_it_may_use() {
+        let mut scheduler = scheduler_with(&[]);
+        scheduler.note_backlog(subscription(1));
+        assert_eq!(scheduler.fetches(64)[0].slots, 8, "an eighth of what is free");
     }
 
     proptest! {

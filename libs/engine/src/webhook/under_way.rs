@@ -11,7 +11,7 @@ use crate::message::Message;
 /// What comes back to the loop.
 pub(crate) enum Done {
     Claimed(Vec<Turn<Message>>, Option<Claimed>),
-    Fetched(Fetch, Option<Claimed>),
+    Fetched(Vec<Fetch>, Option<Claimed>),
     /// What was found for a probe; `None` when that could not be found out.
     Probed(Fetch, Option<Claimed>),
     /// An attempt is over, or was dropped.
@@ -66,7 +66,7 @@ mod tests {
             slots,
         };
         let claiming = UnderWay::new(Done::Claimed(Vec::new(), None), done.clone());
-        let fetching = UnderWay::new(Done::Fetched(fetch(3), None), done.clone());
+        let fetching = UnderWay::new(Done::Fetched(vec![fetch(3)], None), done.clone());
         let probing = UnderWay::new(Done::Probed(fetch(1), None), done);
         let panicking = tokio::spawn(async move {
             let (_claiming, _fetching, _probing) = (claiming, fetching, probing);
@@ -77,7 +77,7 @@ mod tests {
         while let Some(done) = dones.recv().await {
             match done {
                 Done::Claimed(turns, None) if turns.is_empty() => claims += 1,
-                Done::Fetched(fetch, None) if fetch.slots == 3 => fetches += 1,
+                Done::Fetched(fetched, None) if fetched == [fetch(3)] => fetches += 1,
                 Done::Probed(fetch, None) if fetch.slots == 1 => probes += 1,
                 _ => panic!("another end"),
             }

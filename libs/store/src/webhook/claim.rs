@@ -103,6 +103,10 @@ pub struct Claims {
     pub abandoned: u64,
     /// Their event is gone, which nothing of ours does. They are claimed, and their leases run out.
     pub orphaned: u64,
+    /// Subscriptions that have some of them in line for the quota.
+    pub in_line: HashSet<Uuid>,
+    /// Subscriptions that have some of them waiting for anything else.
+    pub held_up: HashSet<Uuid>,
 }
 
 /// The verdict on what is claimed.
@@ -179,14 +183,24 @@ impl Claims {
         use NotificationReason as R;
         let mut claims = Self::default();
         for row in rows {
+            let subscription = row.subscription_id;
             match row.obstacle()? {
                 None => match row.claimed(lease_token, answered_at) {
                     Some(claimed) => claims.claimed.push(claimed),
                     None => claims.orphaned += 1,
                 },
-                Some(R::Quota) => claims.over_quota += 1,
-                Some(R::Rate) => claims.over_rate += 1,
-                Some(R::Paused | R::Unverified) => claims.held += 1,
+                Some(R::Quota) => {
+                    claims.over_quota += 1;
+                    claims.in_line.insert(subscription);
+                }
+                Some(R::Rate) => {
+                    claims.over_rate += 1;
+                    claims.held_up.insert(subscription);
+                }
+                Some(R::Paused | R::Unverified) => {
+                    claims.held += 1;
+                    claims.held_up.insert(subscription);
+                }
                 Some(R::SubscriptionDeleted | R::SubscriptionDeactivated) => claims.abandoned += 1,
                 Some(other) => {
                     let what = "verdict on a claim";
@@ -206,6 +220,8 @@ impl Claims {
         self.held += others.held;
         self.abandoned += others.abandoned;
         self.orphaned += others.orphaned;
+        self.in_line.extend(others.in_line);
+        self.held_up.extend(others.held_up);
     }
 }
 

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use domain::notification::NotificationId;
 use uuid::Uuid;
 
 use super::outages::WITHHELD_FOR;
 use super::spill::LEFT_TO_OTHERS;
-use crate::{Error, Store, interval};
+use crate::{Error, Store, column, interval};
 
-/// A notification whose message is to be published now.
+/// A notification and whose it is: one whose message is to be published now, or one that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromotedNotification {
     /// The notification.
@@ -105,40 +104,51 @@ impl Store {
         )
     }
 
-    /// The longest overdue retries that wait for a subscription at the time `at`, at most `limit`.
+    /// The longest overdue retries that wait at the time `at`: of each subscription at most so many, in their order.
     pub async fn waiting_retries(
         &self,
-        subscription: Uuid,
+        of_each: &[(Uuid, u32)],
         at: DateTime<Utc>,
-        limit: u32,
-    ) -> Result<Vec<NotificationId>, Error> {
-        let ids = sqlx::query_scalar!(
+    ) -> Result<Vec<PromotedNotification>, Error> {
+        Ok(sqlx::query_as!(
+            PromotedNotification,
             r#"
-            SELECT id FROM notifications WHERE subscription_id = $1 AND status = 'RETRY' AND next_attempt_at <= $2
-            ORDER BY next_attempt_at, id LIMIT $3
+            SELECT n.id AS "id!", i.subscription_id AS "subscription_id!"
+            FROM UNNEST($1::uuid[], $2::bigint[]) AS i(subscription_id, most)
+            CROSS JOIN LATERAL (
+                SELECT o.id, o.next_attempt_at FROM notifications o
+                WHERE o.subscription_id = i.subscription_id AND o.status = 'RETRY' AND o.next_attempt_at <= $3
+                ORDER BY o.next_attempt_at, o.id LIMIT i.most) AS n
+            ORDER BY i.subscription_id, n.next_attempt_at, n.id
             "#,
-            subscription,
+            &column(of_each, |(subscription, _)| *subscription),
+            &column(of_each, |(_, most)| i64::from(*most)),
             at,
-            i64::from(limit),
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(ids.into_iter().map(NotificationId::from).collect())
+        .await?)
     }
 
-    /// The oldest first attempts that wait for a subscription, at most `limit`.
+    /// The oldest first attempts that wait: of each subscription at most so many, in their order.
     pub async fn waiting_first_attempts(
         &self,
-        subscription: Uuid,
-        limit: u32,
-    ) -> Result<Vec<NotificationId>, Error> {
-        let ids = sqlx::query_scalar!(
-            "SELECT id FROM notifications WHERE subscription_id = $1 AND status = 'PENDING' ORDER BY id LIMIT $2",
-            subscription,
-            i64::from(limit),
+        of_each: &[(Uuid, u32)],
+    ) -> Result<Vec<PromotedNotification>, Error> {
+        Ok(sqlx::query_as!(
+            PromotedNotification,
+            r#"
+            SELECT n.id AS "id!", i.subscription_id AS "subscription_id!"
+            FROM UNNEST($1::uuid[], $2::bigint[]) AS i(subscription_id, most)
+            CROSS JOIN LATERAL (
+                SELECT o.id FROM notifications o
+                WHERE o.subscription_id = i.subscription_id AND o.status = 'PENDING'
+                ORDER BY o.id LIMIT i.most) AS n
+            ORDER BY i.subscription_id, n.id
+            "#,
+            &column(of_each, |(subscription, _)| *subscription),
+            &column(of_each, |(_, most)| i64::from(*most)),
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(ids.into_iter().map(NotificationId::from).collect())
+        .await?)
     }
 }

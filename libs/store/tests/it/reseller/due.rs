@@ -50,12 +50,16 @@ async fn each_subscription_gets_its_share_of_retries_longest_overdue_first(pool:
         (row.state(), row.reason.as_deref()),
         (NotificationState::Queued, Some("BACKLOG"))
     );
-    let waiting = store.waiting_retries(much, now, 9).await.unwrap();
+    let waiting = store
+        .waiting_retries(&[(much, 9), (little, 9)], now)
+        .await
+        .unwrap();
     assert_eq!(
-        waiting.iter().map(|id| id.uuid()).collect::<Vec<_>>(),
+        waiting.iter().map(|one| one.id).collect::<Vec<_>>(),
         [overdue[3].1, overdue[4].1]
     );
-    assert_eq!(store.waiting_retries(much, now, 1).await.unwrap(), waiting[..1]);
+    let oldest = store.waiting_retries(&[(much, 1)], now).await.unwrap();
+    assert_eq!(oldest, waiting[..1]);
 }
 
 #[testkit::database_test]

@@ -283,12 +283,12 @@ async fn promoters_at_once_promote_each_notification_once(pool: PgPool) {
 }
 
 #[testkit::database_test]
-async fn the_first_attempts_that_wait_are_found_oldest_first(pool: PgPool) {
+async fn the_first_attempts_that_wait_for_several_are_found_oldest_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
     let made = ids(&notifications(&pool, NotificationState::Pending, subscription, 5).await);
     let other = SubscriptionRow::active().make(&pool).await;
-    notifications(&pool, NotificationState::Pending, other, 5).await;
+    let others = ids(&notifications(&pool, NotificationState::Pending, other, 5).await);
     for state in [
         NotificationState::Queued,
         NotificationState::Scheduled,
@@ -296,9 +296,18 @@ async fn the_first_attempts_that_wait_are_found_oldest_first(pool: PgPool) {
     ] {
         NotificationRow::in_state(state, subscription).make(&pool).await;
     }
-    assert_eq!(
-        store.waiting_first_attempts(subscription, 3).await.unwrap(),
-        made[..3]
-    );
-    assert_eq!(store.waiting_first_attempts(subscription, 9).await.unwrap(), made);
+    let none = SubscriptionRow::active().make(&pool).await;
+    let asked = [(subscription, 3), (none, 3), (other, 1)];
+    let found = store.waiting_first_attempts(&asked).await.unwrap();
+    assert_eq!(found.len(), 4);
+    assert_eq!(of(&found, subscription), made[..3]);
+    assert_eq!(of(&found, other), others[..1]);
+    let found = store.waiting_first_attempts(&[(subscription, 9)]).await.unwrap();
+    assert_eq!(of(&found, subscription), made);
+}
+
+/// Those of one subscription, in their order.
+fn of(found: &[PromotedNotification], subscription: Uuid) -> Vec<NotificationId> {
+    let its = found.iter().filter(|one| one.subscription_id == subscription);
+    its.map(|one| one.id.into()).collect()
 }

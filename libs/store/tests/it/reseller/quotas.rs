@@ -164,6 +164,7 @@ async fn a_raised_quota_holds_at_once_for_a_hundred_thousand_that_wait_and_for_w
         .await;
     let claims = claim(&store, &[new.id], &terms(noon())).await;
     assert_eq!(claims.over_quota, 1, "it overtakes nothing");
+    assert!(claims.in_line.contains(&subscription) && claims.held_up.is_empty());
     assert_eq!(in_line(&pool).await.last(), Some(&new.id));
 }
 

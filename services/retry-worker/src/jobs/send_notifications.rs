@@ -26,8 +26,11 @@ const SHARE: u32 = 32;
 const LINE_SHARE: u32 = 250;
 /// Notifications promoted in one statement.
 const BATCH: u32 = 500;
-/// Statements of one run: with what each looks at, 5,000 subscriptions that have something waiting.
-const STATEMENTS: u32 = 10;
+/// Statements of one run that promote less than they may: with what each looks at, 5,000 subscriptions that have something
+/// waiting, but nothing that may be sent now.
+const SCARCE: u32 = 10;
+/// Statements of one run in all, so that it ends. The room in the queue bounds what they promote, and so does delivering.
+const STATEMENTS: u32 = 100;
 
 /// How long the database may take to tell their traces.
 const TRACES_LIMIT: Duration = Duration::from_secs(2);
@@ -163,28 +166,47 @@ where
         let promoted = promote(context.clock.now(), after, limit.min(BATCH)).await;
         let next = promoted.as_ref().map_or(None, |promoted| promoted.next);
         let promoted = promoted.map(|promoted| promoted.notifications);
+        let full = promoted
+            .as_ref()
+            .is_ok_and(|promoted| promoted.len() >= limit.min(BATCH) as usize);
+        let found = if full { Found::Much } else { Found::Little };
         Ok(match publish(context, queue, promoted, started).await? {
-            0 => ControlFlow::Continue(next),
+            0 => ControlFlow::Continue((next, found)),
             _ => ControlFlow::Break(next),
         })
     })
     .await
 }
 
+/// What a statement has found to promote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// As much as it may promote.
+    Much,
+    Little,
+}
+
 /// Has all subscriptions looked at, some hundred with each call, from where the last run ended. `look` says after which
 /// subscription the next call goes on: after none, when it has come to the last. It breaks off when no more can be sent now.
 async fn take_turns<E, F>(place: &Place, mut look: impl FnMut(Option<Uuid>) -> F) -> Result<(), E>
 where
-    F: Future<Output = Result<ControlFlow<Option<Uuid>, Option<Uuid>>, E>>,
+    F: Future<Output = Result<ControlFlow<Option<Uuid>, (Option<Uuid>, Found)>, E>>,
 {
     // A run that begins in the middle goes on with the first ones.
     let mut ends_at_the_last = place.get().is_none();
+    let mut scarce = 0;
     for _ in 0..STATEMENTS {
         // When it fails, the next run begins with the first: those before the one that fails have their turn.
-        let looked = look(place.take()).await?;
-        let (ControlFlow::Break(next) | ControlFlow::Continue(next)) = looked;
+        let (next, found) = match look(place.take()).await? {
+            ControlFlow::Continue(looked) => looked,
+            ControlFlow::Break(next) => {
+                place.set(next);
+                break;
+            }
+        };
         place.set(next);
-        if looked.is_break() || next.is_none() && ends_at_the_last {
+        scarce += u32::from(found == Found::Little);
+        if scarce >= SCARCE || next.is_none() && ends_at_the_last {
             break;
         }
         ends_at_the_last |= next.is_none();
@@ -277,8 +299,13 @@ mod tests {
 
     use super::*;
 
-    /// Which of `parts` are looked at in a run that begins at `from`, and where the next one begins. Each part is named by its number.
+    /// Which of `parts` are looked at in a run that begins at `from`, and where the next one begins, when there is little to promote in any.
+    /// Each part is named by its number.
     async fn run(parts: u128, from: u128, full_at: Option<u128>) -> (Vec<u128>, u128) {
+        run_with(Found::Little, parts, from, full_at).await
+    }
+
+    async fn run_with(found: Found, parts: u128, from: u128, full_at: Option<u128>) -> (Vec<u128>, u128) {
         let place = Place(Mutex::new((from > 0).then(|| Uuid::from_u128(from))));
         let mut looked = Vec::new();
         take_turns(&place, |after| {
@@ -287,7 +314,8 @@ mod tests {
                 ControlFlow::Break(after)
             } else {
                 looked.push(part);
-                ControlFlow::Continue((part + 1 < parts).then(|| Uuid::from_u128(part + 1)))
+                let next = (part + 1 < parts).then(|| Uuid::from_u128(part + 1));
+                ControlFlow::Continue((next, found))
             }))
         })
         .await
@@ -312,6 +340,19 @@ mod tests {
         assert_eq!(
             run(12, 10, None).await,
             ([10, 11].into_iter().chain(0..8).collect(), 8)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_run_goes_on_while_there_is_much_to_promote_and_ends_all_the_same() {
+        assert_eq!(
+            run_with(Found::Much, 40, 3, None).await,
+            ((3..40).chain(0..40).collect(), 0)
+        );
+        let (looked, next) = run_with(Found::Much, 1_000, 0, None).await;
+        assert_eq!(
+            (looked.len(), next),
+            (STATEMENTS as usize, u128::from(STATEMENTS))
         );
     }
 

@@ -7,7 +7,7 @@
 //!
 //! It is deliberately free of I/O and time: messages in, turns out.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use domain::notification::NotificationId;
 use uuid::Uuid;
@@ -122,15 +122,23 @@ impl<M> FairScheduler<M> {
     /// taken from the subscription with the most waiting, the newest half at once.
     pub(crate) fn overflow(&mut self) -> Vec<(NotificationId, M)> {
         let mut over = std::mem::take(&mut self.behind);
+        if self.waiting <= self.capacity.buffer {
+            return over;
+        }
+        // All are looked at once, and not for each that is taken from: where every one of many has little, those are many, too.
+        let lengths = self.subscriptions.iter();
+        let mut by_length: BinaryHeap<(usize, Uuid)> = lengths
+            .map(|(subscription, entry)| (entry.waiting.len(), *subscription))
+            .collect();
         while self.waiting > self.capacity.buffer {
-            let most = self
-                .subscriptions
-                .iter_mut()
-                .max_by_key(|(_, entry)| entry.waiting.len());
-            let Some((subscription, entry)) = most else {
+            let Some((_, subscription)) = by_length.pop() else {
                 break;
             };
-            let (subscription, kept) = (*subscription, entry.waiting.len() / 2);
+            let Some(entry) = self.subscriptions.get_mut(&subscription) else {
+                continue;
+            };
+            let kept = entry.waiting.len() / 2;
+            by_length.push((kept, subscription));
             // Identifiers begin with a time; what comes from the database again is older than what has just arrived.
             entry
                 .waiting
@@ -146,9 +154,9 @@ impl<M> FairScheduler<M> {
     /// Who may start now, in turns, at most `limit`.
     pub(crate) fn take(&mut self, limit: usize) -> Vec<Turn<M>> {
         let mut taken = Vec::new();
-        // Those passed over because they use all that they may keep their order.
+        // Those passed over because they use all that they may keep their order. When no slot is free they are not even asked.
         let mut passed = 0;
-        while taken.len() < limit && passed < self.turns.len() {
+        while taken.len() < limit && passed < self.turns.len() && self.in_flight < self.capacity.slots {
             let Some(subscription) = self.turns.pop_front() else {
                 break;
             };
@@ -445,6 +453,19 @@ mod tests {
         assert_eq!(over.len(), 45);
         assert_eq!(over[0].0, id(1 << 64 | 45), "the oldest stay");
         assert_eq!(scheduler.waiting, 58);
+    }
+
+    #[test]
+    fn of_many_that_have_one_each_no_more_go_than_do_not_fit() {
+        let mut scheduler = scheduler_with(&(1..=103).map(|number| (number, 1)).collect::<Vec<_>>());
+        let over: HashSet<NotificationId> = scheduler.overflow().into_iter().map(|(id, ())| id).collect();
+        assert_eq!((over.len(), scheduler.waiting), (3, 100));
+        assert_eq!(scheduler.backlogs.len(), 3);
+        assert_eq!(scheduler.take(64).len(), 64);
+        assert!(
+            scheduler.take(64).is_empty() && scheduler.fetches(64).is_empty(),
+            "all slots are taken"
+        );
     }
 
     #[test]

@@ -149,10 +149,8 @@ impl Told<'_> {
         .with("eventType", &it.event_type);
         let mut steps = vec![step(it.created_at, made)];
         steps.extend(it.history.iter().map(of_attempt));
-        steps.extend(it.acts.iter().filter_map(|act| {
-            (act.action == "notification.resend")
-                .then(|| step(act.at, Sentence::new("resent", "You had it sent again.")))
-        }));
+        let resent = it.acts.iter().filter(|act| act.action == "notification.resend");
+        steps.extend(resent.map(|act| step(act.at, Sentence::new("resent", "You had it sent again."))));
         steps.extend(self.cancelled());
         steps.extend(self.sent_again());
         steps.extend(self.waiting());

@@ -28,19 +28,20 @@ impl Store {
         )
     }
 
-    /// Notes what a look has found. One that was made before the last is not noted.
+    /// Notes what a look has found. One that was made before the last is not noted, unless the last is so far ahead that its clock was wrong.
     pub async fn note_look(&self, healthy: bool, at: DateTime<Utc>) -> Result<(), Error> {
         sqlx::query!(
             r#"
             INSERT INTO last_look AS l (healthy, since, looked_at) VALUES ($1, $2, $2)
             ON CONFLICT (one) DO UPDATE
             SET healthy = excluded.healthy, looked_at = excluded.looked_at,
-                since = CASE WHEN l.healthy = excluded.healthy AND l.looked_at >= $3 THEN l.since ELSE excluded.since END
-            WHERE l.looked_at <= excluded.looked_at
+                since = CASE WHEN l.healthy = excluded.healthy AND l.looked_at BETWEEN $3 AND $2 THEN l.since ELSE excluded.since END
+            WHERE l.looked_at <= excluded.looked_at OR l.looked_at > $4
             "#,
             healthy,
             at,
             at - LOOKS_APART_MAX,
+            at + LOOKS_APART_MAX,
         )
         .execute(&self.pool)
         .await?;

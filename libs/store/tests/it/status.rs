@@ -43,6 +43,10 @@ async fn what_one_look_after_the_other_finds_is_so_since_the_first(pool: PgPool)
     // A look that another process made before that.
     store.note_look(false, at(290)).await.unwrap();
     assert!(store.last_look().await.unwrap().unwrap().healthy);
+    // So far ahead was only a clock that was wrong: what is looked at now is not passed over until then.
+    store.note_look(true, at(200)).await.unwrap();
+    let look = store.last_look().await.unwrap().unwrap();
+    assert_eq!((look.since, look.looked_at), (at(200), at(200)));
 }
 
 #[testkit::database_test]

@@ -300,7 +300,7 @@ impl StatusDocument {
         let healthy = is_healthy(&findings);
         let look = tables
             .and_then(|tables| tables.last_look)
-            .filter(|look| look.healthy == healthy && facts.now - look.looked_at <= LOOKS_APART_MAX);
+            .filter(|look| look.healthy == healthy && (facts.now - look.looked_at).abs() <= LOOKS_APART_MAX);
         Self {
             at: facts.now,
             since: look.map(|look| look.since),

@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn what_waits_fits_the_terminal() {
         let items = [
-            json!({"lane": "push", "reason": "WINDOW", "text": "for a sending window", "count": 10_001, "more": true,
+            json!({"lane": "push", "reason": "WINDOW", "text": "for a sending window", "count": 10_000, "more": true,
                    "oldest": "2026-11-21T08:00:00Z", "nextDueAt": "2026-11-21T12:30:00Z", "paused": true}),
             json!({"lane": "reseller", "reason": "ROOM", "text": "for room in the queue", "count": 12, "more": false,
                    "oldest": "2026-11-21T11:59:58.5Z", "nextDueAt": null, "paused": false}),

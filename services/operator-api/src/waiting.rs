@@ -56,7 +56,7 @@ pub(crate) struct WaitsDocument {
     /// The same in words.
     #[schema(example = "in line for a daily quota")]
     pub(crate) text: &'static str,
-    /// How many; of Web Push expired ones included, and an estimate above 10,000.
+    /// How many, at most 10,000; of Web Push expired ones included, and an estimate above that.
     pub(crate) count: u64,
     /// Whether more wait in this status than the 10,000 that are counted: the rest is then of those.
     pub(crate) more: bool,
@@ -150,6 +150,9 @@ fn of_lane(lane: &'static str, waits: &[Waits], paused: bool) -> Vec<WaitsDocume
             }),
         }
     }
+    for item in &mut items {
+        item.count = item.count.min(WAITS_COUNTED_MAX);
+    }
     items.sort_by(|one, other| other.count.cmp(&one.count).then(one.reason.cmp(other.reason)));
     items
 }
@@ -234,5 +237,8 @@ mod tests {
             more("reseller"),
             [("RATE", false), ("RETRY", false), ("ROOM", false)]
         );
+        let beyond = [waits(Status::Pending, None, WAITS_COUNTED_MAX + 1)];
+        let items = of_lane("reseller", &beyond, false);
+        assert_eq!((items[0].count, items[0].more), (WAITS_COUNTED_MAX, true));
     }
 }

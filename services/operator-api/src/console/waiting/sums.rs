@@ -2,7 +2,6 @@
 
 use domain::counted::number;
 use explain::words;
-use store::status::WAITS_COUNTED_MAX;
 
 use crate::status::StatusDocument;
 use crate::waiting::WaitingDocument;
@@ -12,9 +11,8 @@ pub(super) fn said(waiting: &WaitingDocument, status: &StatusDocument, lane: &st
     let of_lane = waiting.items.iter().filter(|waits| waits.lane == lane);
     let sums: Vec<String> = of_lane
         .map(|waits| {
-            let count = waits.count.min(WAITS_COUNTED_MAX);
             let more = if waits.more { " or more" } else { "" };
-            format!("{}{more} {}", number(count), waits.text)
+            format!("{}{more} {}", number(waits.count), waits.text)
         })
         .collect();
     if sums.is_empty() {

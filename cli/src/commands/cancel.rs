@@ -84,6 +84,16 @@ impl WaitingArgs {
     }
 }
 
+/// What is said where more may match than were found.
+pub(crate) fn more(document: &Value, is_dry: bool) -> &'static str {
+    match (document["more"] == json!(true), document["matching"] == json!(0)) {
+        (false, _) => "",
+        (true, true) => "; not all were looked at: restrict it further, by --status, --since or --until",
+        (true, false) if is_dry => "; more may match than are cancelled at once",
+        (true, false) => "; more may match: give the command again",
+    }
+}
+
 async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
     let is_dry = args.dry_run;
     let body = args.body();
@@ -92,11 +102,7 @@ async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
     }
     let told = |document: &Value| {
         let number = |name: &str| document[name].as_u64().unwrap_or_default();
-        let more = match (document["more"] == json!(true), is_dry) {
-            (true, true) => "; more may match than are cancelled at once",
-            (true, false) => "; more may match: give the command again",
-            (false, _) => "",
-        };
+        let more = more(document, is_dry);
         if is_dry {
             let matching = of(number("matching"), "waits and matches", "wait and match");
             return format!("{matching}{more}; nothing was done");

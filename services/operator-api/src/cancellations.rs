@@ -105,7 +105,7 @@ pub(crate) struct CancellationDocument {
     pub(crate) by_status: BTreeMap<&'static str, u64>,
     /// When the first of them was accepted.
     pub(crate) oldest: Option<DateTime<Utc>>,
-    /// Whether more may match: ask again for those.
+    /// Whether more may match: ask again for those. Where none was found, not all were looked at: restrict it further.
     pub(crate) more: bool,
     /// How many were cancelled. The others were being sent, or had ended, when it came to them; none in a dry run.
     #[schema(example = 411)]

@@ -57,7 +57,7 @@ pub(crate) struct CancellationDocument {
     pub(crate) by_status: BTreeMap<&'static str, u64>,
     /// When the event of the first of them was accepted.
     pub(crate) oldest: Option<DateTime<Utc>>,
-    /// Whether more may match: ask again for those.
+    /// Whether more may match: ask again for those. Where none was found, not all were looked at: restrict it further.
     pub(crate) more: bool,
     /// How many were cancelled. The others were being sent, or had ended, when it came to them; none when they were only counted.
     #[schema(example = 411)]
@@ -124,7 +124,7 @@ impl CancellationPayload {
 }
 
 /// What of a subscription of the reseller waits and matches, as far as it is cancelled at once.
-pub(crate) async fn find(
+async fn find(
     app: &App,
     reseller: &Reseller,
     (subscription, search): (Uuid, &NotificationSearch),
@@ -134,7 +134,7 @@ pub(crate) async fn find(
     http_api::by(reseller.deadline, ("what waits", "read"), finding).await
 }
 
-/// The same, for a page that asks before it does it.
+/// The same, for a page that asks before it cancels them.
 pub(crate) async fn count(
     app: &App,
     reseller: &Reseller,
@@ -163,6 +163,17 @@ pub(crate) async fn cancel(
 ) -> Result<Json<CancellationDocument>, Problem> {
     let search = unread.merge(payload.search(subscription))?;
     let found = find(&app, &reseller, (subscription, &search)).await?;
+    let ended = cancel_found(&app, &reseller, (subscription, &payload), found).await?;
+    Ok(Json(ended))
+}
+
+/// Cancels what was found of a subscription of the reseller, unless it is only counted. What came since is left alone.
+pub(crate) async fn cancel_found(
+    app: &App,
+    reseller: &Resender,
+    (subscription, payload): (Uuid, &CancellationPayload),
+    found: ToCancel,
+) -> Result<CancellationDocument, Problem> {
     let dry_run = payload.dry_run.unwrap_or_default();
     let mut cancelled = 0;
     if !dry_run && !found.ids.is_empty() {
@@ -177,12 +188,12 @@ pub(crate) async fn cancel(
             .cancel_notifications(&found.ids, which, payload.chosen(), act);
         cancelled = http_api::by(reseller.deadline, ("what waits", "cancelled"), cancelling).await?;
     }
-    Ok(Json(CancellationDocument {
+    Ok(CancellationDocument {
         dry_run,
         matching: found.ids.len() as u64,
         by_status: found.by_status,
         oldest: found.oldest,
         more: found.more,
         cancelled,
-    }))
+    })
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier};
+use crate::commands::cancel::more;
 use crate::output::{self, JsonArgs};
 use crate::portal::Portal;
 
@@ -98,11 +99,7 @@ fn told(document: &Value) -> String {
     let number = |name: &str| document[name].as_u64().unwrap_or_default();
     let (matching, cancelled) = (number("matching"), number("cancelled"));
     let is_dry = document["dryRun"] == json!(true);
-    let more = match (document["more"] == json!(true), is_dry) {
-        (true, true) => "; more may match than are cancelled at once",
-        (true, false) => "; more may match: give the command again",
-        (false, _) => "",
-    };
+    let more = more(document, is_dry);
     if is_dry {
         let matching = of(
             matching,
@@ -182,6 +179,12 @@ mod tests {
         assert_eq!(
             told(&counted),
             "1 notification waits and matches; nothing was done"
+        );
+        // Given again, it would look at the same ones.
+        let none = json!({"dryRun": false, "matching": 0, "cancelled": 0, "more": true});
+        assert_eq!(
+            told(&none),
+            "0 notifications are cancelled; not all were looked at: restrict it further, by --status, --since or --until"
         );
     }
 }

@@ -1,14 +1,14 @@
 //! R7, all at once: cancelling what of a subscription waits and matches, counted before anything is done.
 
+use std::mem;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use domain::capability::Capability;
 use domain::counted;
-use http_api::{Draft, Id, Params, Problem, Wrong};
+use http_api::{Id, Params, Problem};
 use pages::{Fields, done};
 use serde::Deserialize;
 use store::ToCancel;
@@ -22,8 +22,8 @@ use crate::app::App;
 use crate::cancellations::{self, CancellationPayload};
 use crate::request::{Reseller, Resender};
 
-/// From so many on the number has to be typed.
-const TYPED_FROM: u64 = 1_000;
+/// From how many on their number has to be typed.
+const TYPED_ABOVE: u64 = 1_000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -54,14 +54,30 @@ impl Chosen {
     }
 }
 
+fn to_type(count: u64) -> Option<String> {
+    (count > TYPED_ABOVE).then(|| count.to_string())
+}
+
+/// Whether the number of those that were shown was typed, where it has to be. A form that is shown once more asks for the number of now.
+fn is_agreed(form: &mut Confirm, shown: u64, fields: &Fields) -> bool {
+    let of_now = mem::replace(&mut form.expected, to_type(shown));
+    let is_right = form.check(fields);
+    form.expected = of_now;
+    if form.expected.is_none() {
+        form.typed = None;
+    }
+    is_right
+}
+
 fn form(frame: &Frame, id: Uuid, payload: &CancellationPayload, counted: &ToCancel) -> Confirm {
     let count = counted.ids.len() as u64;
     let by_status = counted.by_status.iter();
     let by_status: Vec<_> = by_status
         .map(|(status, count)| format!("{} {status}", frame.number(*count)))
         .collect();
-    let mut said = match count {
-        0 => vec!["Nothing waits that matches: there is nothing to cancel.".to_owned()],
+    let mut said = match (count, counted.more) {
+        (0, false) => vec!["Nothing waits that matches: there is nothing to cancel.".to_owned()],
+        (0, true) => vec!["So many wait that not all were looked at. None of the first ones matches.".to_owned()],
         _ => vec![
             format!("They wait now: {}.", by_status.join(", ")),
             "They are not sent any more, neither by a resend nor by a replay: this cannot be undone. What is being sent, or has ended when it \
@@ -69,7 +85,7 @@ fn form(frame: &Frame, id: Uuid, payload: &CancellationPayload, counted: &ToCanc
                 .to_owned(),
         ],
     };
-    if counted.more {
+    if count > 0 && counted.more {
         said.push("More may match than are cancelled at once: ask again for those.".to_owned());
     }
     let words = [
@@ -90,7 +106,7 @@ fn form(frame: &Frame, id: Uuid, payload: &CancellationPayload, counted: &ToCanc
         back: format!("/app/s/{id}/scheduled"),
         button: "Cancel them",
         is_dangerous: true,
-        expected: (count > TYPED_FROM).then(|| count.to_string()),
+        expected: to_type(count),
         needs: "resend",
         may: frame.may(Capability::Resend),
         in_dialog: false,
@@ -119,23 +135,20 @@ async fn cancel(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let payload = chosen.payload(app.now());
-    let counted = cancellations::count(&app, &resender, id, &payload).await?;
-    let agreed = chosen.counted.unwrap_or_default();
-    let mut form = form(&frame, id, &payload, &counted);
-    // What was agreed to is what was shown: the number that has to be typed is the one of then.
-    form.expected = (agreed > TYPED_FROM).then(|| agreed.to_string());
-    if counted.ids.len() as u64 > agreed || agreed == 0 || !form.check(&fields) {
+    let found = cancellations::count(&app, &resender, id, &payload).await?;
+    let shown = chosen.counted.unwrap_or_default();
+    let mut form = form(&frame, id, &payload, &found);
+    if found.ids.len() as u64 > shown || shown == 0 || !is_agreed(&mut form, shown, &fields) {
         return Ok(form.page(frame));
     }
-    let draft = Draft(payload, Wrong::default());
-    let Json(ended) = cancellations::cancel(State(app), resender, Id(id), draft).await?;
+    let ended = cancellations::cancel_found(&app, &resender, (id, &payload), found).await?;
     let are = counted::of(ended.cancelled, "is", "are");
     let left = match ended.matching.saturating_sub(ended.cancelled) {
         0 => "",
         _ => " The others were being sent or had ended.",
     };
     let more = if ended.more {
-        " More wait that match: cancel those as well."
+        " More may match: cancel those as well."
     } else {
         ""
     };

@@ -65,12 +65,13 @@ impl Scheduled {
         self.summary.total >= u64::from(self.summary.counted_up_to)
     }
 
-    /// Where all that are in line are cancelled; none where the list is of a reason, which only the list knows.
+    /// Where all that are in line are cancelled; none where the list is of a reason or of several event types, which only the list knows.
     fn cancel_all(&self) -> Option<String> {
-        let is_possible = self.frame.asked("reason").is_empty() && !self.rows.items.is_empty();
+        let event_type = self.frame.asked("eventType");
+        let is_of_all = self.frame.asked("reason").is_empty() && !event_type.contains(',');
+        let is_possible = is_of_all && !self.rows.items.is_empty();
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("status", NotificationStatus::Scheduled.as_str());
-        let event_type = self.frame.asked("eventType");
         if !event_type.is_empty() {
             query.append_pair("eventType", &event_type);
         }

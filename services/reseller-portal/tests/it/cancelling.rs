@@ -194,13 +194,13 @@ async fn all_that_are_in_line_are_counted_before_they_are_cancelled(portal: Port
     let cancel = format!("/app/s/{id}/cancel?status=SCHEDULED");
     let page = browser.see(&path).await;
     assert!(page.contains(&cancel), "{page}");
-    assert!(
-        !browser
-            .see(&format!("{path}?reason=QUOTA"))
-            .await
-            .contains(&cancel),
-        "the list knows more than what would be cancelled"
-    );
+    for filter in ["reason=QUOTA", "eventType=domain.created,domain.deleted"] {
+        let page = browser.see(&format!("{path}?{filter}")).await;
+        assert!(
+            !page.contains(&cancel),
+            "{filter}: the list knows more than what is cancelled"
+        );
+    }
     let looking = entered(&portal, &[]).await;
     assert!(
         looking
@@ -228,6 +228,14 @@ async fn all_that_are_in_line_are_counted_before_they_are_cancelled(portal: Port
         again.html.contains("<h1>Cancel 3 notifications</h1>"),
         "{}",
         again.html
+    );
+    assert_eq!(status(&portal, &first).await, "SCHEDULED", "nothing was done");
+    // A number that was not typed is no agreement, and what is shown then is what waits now.
+    let untyped = browser.post(&format!("{cancel}&counted=1001"), &[]).await;
+    assert!(
+        untyped.html.contains("<h1>Cancel 3 notifications</h1>") && !untyped.html.contains("Type 1001"),
+        "{}",
+        untyped.html
     );
     assert_eq!(status(&portal, &first).await, "SCHEDULED", "nothing was done");
     let (to, page) = browser.act(&action(&again.html), &[]).await;

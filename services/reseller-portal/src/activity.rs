@@ -29,7 +29,8 @@ const LATEST: u32 = 200;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ActivityParams {
-    /// Of this action, such as secret.view; without a verb, such as secret, of all actions on such things.
+    /// Of this action, such as secret.view; a kind of things, such as secret, stands for all actions on them, and the beginning of a word, such as
+    /// pause, for all that have such a word.
     #[param(example = "subscription")]
     pub(crate) action: Option<String>,
     /// Of YOU, of OPERATOR, or of one `name` of yours, as the entries have it.
@@ -218,7 +219,7 @@ pub(crate) async fn list(
                 .all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'.'))
     };
     if !params.action.as_ref().is_none_or(is_action) {
-        let detail = "must be an action such as subscription.pause, or the first part of one";
+        let detail = "must be an action such as subscription.pause, or a word of one";
         return Err(Problem::query("action", detail));
     }
     let before = paging::read_id(params.cursor.as_deref())?;

@@ -22,7 +22,7 @@ const KINDS: [(&str, &str); 6] = [
     ("secret", "Secrets"),
     ("notification", "Notifications"),
     ("replay", "Replays"),
-    ("quota-request", "Quota requests"),
+    ("quota", "Quotas"),
     ("portal-link", "Links to this dashboard"),
 ];
 

@@ -1,6 +1,5 @@
 //! R7, all at once: cancelling what of a subscription waits and matches, counted before anything is done.
 
-use std::mem;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -56,17 +55,6 @@ impl Chosen {
 
 fn to_type(count: u64) -> Option<String> {
     (count > TYPED_ABOVE).then(|| count.to_string())
-}
-
-/// Whether the number of those that were shown was typed, where it has to be. A form that is shown once more asks for the number of now.
-fn is_agreed(form: &mut Confirm, shown: u64, fields: &Fields) -> bool {
-    let of_now = mem::replace(&mut form.expected, to_type(shown));
-    let is_right = form.check(fields);
-    form.expected = of_now;
-    if form.expected.is_none() {
-        form.typed = None;
-    }
-    is_right
 }
 
 fn form(frame: &Frame, id: Uuid, payload: &CancellationPayload, counted: &ToCancel) -> Confirm {
@@ -126,6 +114,12 @@ async fn ask(
     Ok(form(&frame, id, &payload, &counted).page(frame))
 }
 
+/// Whether so many may be cancelled as match now: no more than were shown, with the number of then typed where it has to be.
+fn is_agreed(count: u64, shown: u64, typed: Option<&str>) -> bool {
+    let is_typed = shown <= TYPED_ABOVE || typed == Some(shown.to_string().as_str());
+    shown > 0 && count <= shown && is_typed
+}
+
 async fn cancel(
     State(app): State<Arc<App>>,
     resender: Resender,
@@ -136,9 +130,15 @@ async fn cancel(
 ) -> Result<Response, Problem> {
     let payload = chosen.payload(app.now());
     let found = cancellations::count(&app, &resender, id, &payload).await?;
-    let shown = chosen.counted.unwrap_or_default();
-    let mut form = form(&frame, id, &payload, &found);
-    if found.ids.len() as u64 > shown || shown == 0 || !is_agreed(&mut form, shown, &fields) {
+    let (count, shown) = (found.ids.len() as u64, chosen.counted.unwrap_or_default());
+    if !is_agreed(count, shown, fields.get("name")) {
+        let mut form = form(&frame, id, &payload, &found);
+        if count > shown {
+            let more = "More match now than were shown: nothing is cancelled yet.";
+            form.said.insert(0, more.to_owned());
+        } else {
+            form.check(&fields);
+        }
         return Ok(form.page(frame));
     }
     let ended = cancellations::cancel_found(&app, &resender, (id, &payload), found).await?;
@@ -154,4 +154,29 @@ async fn cancel(
     };
     let said = format!("{are} cancelled and not sent any more.{left}{more}");
     Ok(done(&format!("/app/s/{id}/scheduled"), &said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_agreed_to_is_what_was_shown() {
+        for (count, shown, typed, is_right) in [
+            (3, 3, None, true),
+            (2, 3, None, true),
+            (4, 3, None, false),
+            (0, 0, None, false),
+            (1_990, 2_000, Some("2000"), true),
+            (1_990, 2_000, Some("1990"), false),
+            (2_000, 2_000, None, false),
+            (2_001, 2_000, Some("2000"), false),
+        ] {
+            assert_eq!(
+                is_agreed(count, shown, typed),
+                is_right,
+                "{count} of {shown}, {typed:?}"
+            );
+        }
+    }
 }

@@ -123,7 +123,11 @@ impl Row {
 
     /// What failed and is not delivered since.
     fn undelivered(&self) -> u64 {
-        self.seen.failed.saturating_sub(self.seen.delivered_by_resending)
+        self.seen.failed.saturating_sub(self.delivered_since())
+    }
+
+    fn delivered_since(&self) -> u64 {
+        self.seen.delivered_by_resending
     }
 
     fn p95(&self) -> Option<String> {

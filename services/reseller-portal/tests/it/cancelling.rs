@@ -225,7 +225,8 @@ async fn all_that_are_in_line_are_counted_before_they_are_cancelled(portal: Port
     let again = browser.post(&action(&form), &[]).await;
     assert_eq!(again.status, 200, "{}", again.html);
     assert!(
-        again.html.contains("<h1>Cancel 3 notifications</h1>"),
+        again.html.contains("<h1>Cancel 3 notifications</h1>")
+            && again.html.contains("nothing is cancelled yet"),
         "{}",
         again.html
     );

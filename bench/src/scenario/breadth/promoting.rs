@@ -128,7 +128,7 @@ pub(super) async fn measure(bench: &Bench<'_>, receiver: &Receiver, section: &mu
 /// Promotes for every subscription once.
 async fn around(promote: impl AsyncFn(Option<Uuid>) -> Result<Promoted, store::Error>) -> Calls {
     let mut calls = Calls::default();
-    // Opens the connection and prepares the statement: nobody comes after the last.
+    // Opens the connection and prepares the statement: the last is followed by none.
     let _ = promote(Some(Uuid::max())).await;
     let mut after = None;
     loop {

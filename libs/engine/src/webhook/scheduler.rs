@@ -203,20 +203,42 @@ impl<M> FairScheduler<M> {
         }
     }
 
-    /// Subscriptions that have slots for what waits for them in the database, of the next in turn: `limit` slots at most, of which
-    /// each has its part. They are taken until [`FairScheduler::fetched`].
+    /// Subscriptions that have slots for what waits for them in the database, in the order of their turns: `limit` slots at most, of
+    /// which each has its part. They are taken until [`FairScheduler::fetched`].
     pub(crate) fn fetches(&mut self, limit: usize) -> Vec<Fetch> {
-        let mut fetches = Vec::new();
+        let next = self.next_backlogs(limit);
+        let each = limit / next.len().max(1);
+        let mut fetches = Vec::with_capacity(next.len());
+        for subscription in next {
+            let slots = self.room(subscription).min(each);
+            if let Some(entry) = self.subscriptions.get_mut(&subscription)
+                && slots > 0
+            {
+                entry.fetching = true;
+                entry.in_flight += slots;
+                self.in_flight += slots;
+                fetches.push(Fetch { subscription, slots });
+            }
+        }
+        fetches
+    }
+
+    /// The next in turn of those with a backlog that may start something now, at most `limit`; their turns are over with it.
+    fn next_backlogs(&mut self, limit: usize) -> Vec<Uuid> {
+        let free = self.capacity.slots.saturating_sub(self.in_flight);
         // Half of them, so that the others can be fetched while these are under way.
-        let asked = limit.min(self.backlogs.len().div_ceil(2));
-        for _ in 0..asked {
-            if self.in_flight >= self.capacity.slots {
+        let most = limit.min(self.backlogs.len().div_ceil(2)).min(free);
+        let mut next = Vec::with_capacity(most);
+        // Those passed over have something under way or waiting here, which bounds how many they are. They take no turn and no part of the
+        // slots from others: one whose endpoint hangs would hold them up until something else happens.
+        for _ in 0..self.backlogs.len() {
+            if next.len() >= most {
                 break;
             }
             let Some(subscription) = self.backlogs.pop_front() else {
                 break;
             };
-            let slots = self.room(subscription).min(limit / asked);
+            let room = self.room(subscription);
             let Some(entry) = self.subscriptions.get_mut(&subscription) else {
                 continue;
             };
@@ -226,14 +248,11 @@ impl<M> FairScheduler<M> {
                 continue;
             }
             self.backlogs.push_back(subscription);
-            if slots > 0 && !entry.fetching && entry.waiting.is_empty() {
-                entry.fetching = true;
-                entry.in_flight += slots;
-                self.in_flight += slots;
-                fetches.push(Fetch { subscription, slots });
+            if room > 0 && !entry.fetching && entry.waiting.is_empty() {
+                next.push(subscription);
             }
         }
-        fetches
+        next
     }
 
     /// Ends a fetch that found `used` notifications, which keep their slots; `more` tells whether there may be more.
@@ -504,12 +523,36 @@ mod tests {
         for fetch in first {
             scheduler.fetched(fetch, 0, fetch.subscription == subscription(3));
         }
-        assert_eq!(asked(&scheduler.fetches(6)), [(3, 2)]);
+        assert_eq!(
+            asked(&scheduler.fetches(6)),
+            [(3, 6)],
+            "the others are fetched, or have no more"
+        );
         for number in 1..=4 {
             scheduler.note_backlog(subscription(number));
         }
         let listed: HashSet<&Uuid> = scheduler.backlogs.iter().collect();
         assert_eq!((scheduler.backlogs.len(), listed.len()), (6, 6));
+    }
+
+    #[test]
+    fn many_whose_endpoints_hang_hold_up_no_other_that_has_a_backlog() {
+        let mut scheduler = scheduler_with(&(1..=40).map(|number| (number, 2)).collect::<Vec<_>>());
+        scheduler.take(1_000);
+        for number in (1..=40).chain([99]) {
+            scheduler.note_backlog(subscription(number));
+        }
+        let fetch = |slots| Fetch {
+            subscription: subscription(99),
+            slots,
+        };
+        assert_eq!(scheduler.fetches(64), [fetch(1)]);
+        scheduler.fetched(fetch(1), 0, true);
+        assert_eq!(
+            scheduler.fetches(64),
+            [fetch(1)],
+            "at once, and not after a turn of the others"
+        );
     }
 
     #[test]

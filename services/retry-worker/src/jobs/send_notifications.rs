@@ -14,6 +14,7 @@ use store::Lane;
 use store::webhook::{Promoted, PromotedNotification, SpillReason};
 use telemetry::Metric;
 use telemetry::traces::{self, Publishing, Statement};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::promotion::promoted_in_traces;
@@ -29,8 +30,9 @@ const BATCH: u32 = 500;
 /// Statements of one run that promote less than they may: with what each looks at, 5,000 subscriptions that have something
 /// waiting, but nothing that may be sent now.
 const SCARCE: u32 = 10;
-/// Statements of one run in all, so that it ends. The room in the queue bounds what they promote, and so does delivering.
-const STATEMENTS: u32 = 100;
+/// After how long a run begins no other statement: a slow one must be far from the time after which a job is given up, and a shutdown waits for it.
+/// What is left has its turn in the next run. The room in the queue bounds what is promoted meanwhile, and so does delivering.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// How long the database may take to tell their traces.
 const TRACES_LIMIT: Duration = Duration::from_secs(2);
@@ -194,8 +196,8 @@ where
 {
     // A run that begins in the middle goes on with the first ones.
     let mut ends_at_the_last = place.get().is_none();
-    let mut scarce = 0;
-    for _ in 0..STATEMENTS {
+    let (started, mut scarce) = (Instant::now(), 0);
+    while started.elapsed() < LIMIT {
         // When it fails, the next run begins with the first: those before the one that fails have their turn.
         let (next, found) = match look(place.take()).await? {
             ControlFlow::Continue(looked) => looked,
@@ -299,6 +301,9 @@ mod tests {
 
     use super::*;
 
+    /// How long each look takes.
+    const LOOK: Duration = Duration::from_millis(50);
+
     /// Which of `parts` are looked at in a run that begins at `from`, and where the next one begins, when there is little to promote in any.
     /// Each part is named by its number.
     async fn run(parts: u128, from: u128, full_at: Option<u128>) -> (Vec<u128>, u128) {
@@ -310,31 +315,35 @@ mod tests {
         let mut looked = Vec::new();
         take_turns(&place, |after| {
             let part = after.map_or(0, |after| after.as_u128());
-            ready(Ok::<_, ()>(if full_at == Some(part) {
+            let answer = if full_at == Some(part) {
                 ControlFlow::Break(after)
             } else {
                 looked.push(part);
                 let next = (part + 1 < parts).then(|| Uuid::from_u128(part + 1));
                 ControlFlow::Continue((next, found))
-            }))
+            };
+            async move {
+                tokio::time::advance(LOOK).await;
+                Ok::<_, ()>(answer)
+            }
         })
         .await
         .unwrap();
         (looked, place.get().map_or(0, |place| place.as_u128()))
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_run_from_the_first_ends_at_the_last() {
         assert_eq!(run(1, 0, None).await, (vec![0], 0));
         assert_eq!(run(3, 0, None).await, (vec![0, 1, 2], 0));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_run_from_the_middle_goes_on_with_those_before() {
         assert_eq!(run(3, 2, None).await, (vec![2, 0, 1, 2], 0));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn those_behind_many_others_have_their_turn_in_the_next_run() {
         assert_eq!(run(12, 0, None).await, ((0..10).collect(), 10));
         assert_eq!(
@@ -343,20 +352,18 @@ mod tests {
         );
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_run_goes_on_while_there_is_much_to_promote_and_ends_all_the_same() {
         assert_eq!(
             run_with(Found::Much, 40, 3, None).await,
             ((3..40).chain(0..40).collect(), 0)
         );
         let (looked, next) = run_with(Found::Much, 1_000, 0, None).await;
-        assert_eq!(
-            (looked.len(), next),
-            (STATEMENTS as usize, u128::from(STATEMENTS))
-        );
+        let in_time = LIMIT.as_millis() / LOOK.as_millis();
+        assert_eq!((looked.len() as u128, next), (in_time, in_time));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_run_that_finds_no_room_begins_there_the_next_time() {
         assert_eq!(run(4, 0, Some(2)).await, (vec![0, 1], 2));
         assert_eq!(run(4, 0, Some(0)).await, (vec![], 0));

@@ -105,6 +105,13 @@ impl Share {
             problem.retry_after(u32::try_from(seconds).unwrap_or(u32::MAX))
         })
     }
+
+    /// Gives back what was taken for what could not be stored.
+    pub(crate) fn give_back(&self, count: usize) {
+        if let Some(pace) = &self.pace {
+            pace.give_back(count);
+        }
+    }
 }
 
 impl Pace {
@@ -128,6 +135,11 @@ impl Pace {
         }
         *made_up_at = Some(from + self.time_of(count));
         Ok(())
+    }
+
+    fn give_back(&self, count: usize) {
+        let mut made_up_at = self.made_up_at.lock().unwrap_or_else(PoisonError::into_inner);
+        *made_up_at = made_up_at.and_then(|at| at.checked_sub(self.time_of(count)));
     }
 
     /// In how much time so many are made up for. Rounded down, so that as many as in a second take no longer than one.
@@ -241,6 +253,20 @@ mod tests {
             "a batch of more than a second's worth waits until a second's worth is there"
         );
         assert_eq!(pace.take(6, later + Duration::from_secs(1)), Ok(()));
+    }
+
+    #[test]
+    fn a_batch_that_is_given_back_is_not_owed() {
+        let pace = pace(5);
+        let start = Instant::now();
+        for _ in 0..3 {
+            assert_eq!(pace.take(1_000, start), Ok(()));
+            assert!(pace.take(1, start).is_err());
+            pace.give_back(1_000);
+        }
+        let later = start + Duration::from_secs(60);
+        let taken = (0..100).take_while(|_| pace.take(1, later).is_ok()).count();
+        assert_eq!(taken, 5, "nothing is gained by it");
     }
 
     #[test]

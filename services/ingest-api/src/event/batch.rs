@@ -108,16 +108,24 @@ pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) 
     let (payload, wrong): (BatchPayload<'_>, Wrong) = http_api::read_json(&body, context.handling)?;
     let listed = counted(wrong.merge(Ok(payload.events))?, app.batch_max)?;
     share.take(listed.len())?;
+    // It is handed in again when it can be stored, and at a slow pace would have to wait minutes for itself.
+    let not_counted = |problem: Problem| {
+        if problem.kind() == ProblemKind::UNAVAILABLE {
+            share.give_back(listed.len());
+        }
+        problem
+    };
     let events = match check_all(&app, &listed, &context).await {
         Ok(events) => events,
         Err(problem) if problem.kind() == ProblemKind::VALIDATION => {
             let first = recall_all(&app, &listed, &context).await;
             return first.map(accepted).ok_or(problem);
         }
-        Err(problem) => return Err(problem),
+        Err(problem) => return Err(not_counted(problem)),
     };
     let storing = app.event_writer.store_together(events, place, context.deadline);
-    stored(storing.await.map_err(not_stored)?).map(accepted)
+    let answers = storing.await.map_err(|reason| not_counted(not_stored(reason)))?;
+    stored(answers).map(accepted)
 }
 
 pub(crate) fn counted(events: Option<Vec<&RawValue>>, max: usize) -> Result<Vec<&RawValue>, Problem> {

@@ -33,16 +33,17 @@ pub struct OutageNote<'a> {
 impl Store {
     /// Notes that an engine holds a class, for [`HOLD_LEASE`]. Any number of engines may hold it, as one outage.
     pub async fn note_outage(&self, note: OutageNote<'_>) -> Result<(), Error> {
+        // Until the present and not the beginning of the statement: an engine that began later may have been done before.
         sqlx::query!(
             r#"
             INSERT INTO holds AS h (class, last_answer, probes, probed_at, leased_until)
             VALUES ($1, left($2, 500), $3, CASE WHEN $3::bigint > 0 THEN now() END, now() + $4::interval)
             ON CONFLICT (class) DO UPDATE
-            SET since = CASE WHEN h.leased_until BETWEEN now() AND excluded.leased_until THEN h.since ELSE now() END,
+            SET since = CASE WHEN h.leased_until BETWEEN now() AND clock_timestamp() + $4::interval THEN h.since ELSE now() END,
                 probes = excluded.probes
-                    + CASE WHEN h.leased_until BETWEEN now() AND excluded.leased_until THEN h.probes ELSE 0 END,
+                    + CASE WHEN h.leased_until BETWEEN now() AND clock_timestamp() + $4::interval THEN h.probes ELSE 0 END,
                 probed_at = coalesce(excluded.probed_at, CASE
-                    WHEN h.leased_until BETWEEN now() AND excluded.leased_until THEN h.probed_at END),
+                    WHEN h.leased_until BETWEEN now() AND clock_timestamp() + $4::interval THEN h.probed_at END),
                 last_answer = excluded.last_answer, leased_until = excluded.leased_until
             "#,
             note.class,

@@ -5,12 +5,13 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationState, OutageClass, QUEUE_LEASE};
 use sqlx::PgPool;
 use store::push::HoldView;
-use store::webhook::{LineTerms, OutageNote, SpillReason};
+use store::webhook::{HOLD_LEASE, LineTerms, OutageNote, SpillReason};
 use store::{Lane, Store};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use super::scene::{ids, notifications};
+use crate::scene::until_blocked;
 
 fn note(probes: u32, answer: &str) -> OutageNote<'_> {
     OutageNote {
@@ -83,6 +84,36 @@ async fn an_outage_whose_engines_died_has_ended_with_its_lease_and_stays_known(p
     assert_eq!((both.len(), &both[0]), (2, &died[0]));
     assert_eq!((both[1].ended_at, both[1].probes), (None, 2));
     assert_eq!(store.holds_since(Lane::Push, before, None).await.unwrap(), []);
+}
+
+#[testkit::database_test]
+async fn engines_that_say_so_at_once_hold_one_outage(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    store.note_outage(note(1, "refused")).await.unwrap();
+    let begun = hold(&store).await;
+    // Another engine begins later than this one, and is done before.
+    let mut other = pool.begin().await.unwrap();
+    sqlx::query("SELECT FROM holds FOR UPDATE")
+        .execute(&mut *other)
+        .await
+        .unwrap();
+    let engine = store.clone();
+    let noting = tokio::spawn(async move { engine.note_outage(note(1, "no answer")).await });
+    until_blocked(&pool, 1).await;
+    sqlx::query("UPDATE holds SET leased_until = clock_timestamp() + make_interval(secs => $1)")
+        .bind(HOLD_LEASE.as_secs_f64())
+        .execute(&mut *other)
+        .await
+        .unwrap();
+    other.commit().await.unwrap();
+    noting.await.unwrap().unwrap();
+    let held = hold(&store).await;
+    assert_eq!((held.since, held.probes), (begun.since, 2));
+    let periods = store
+        .holds_since(Lane::Reseller, begun.since, None)
+        .await
+        .unwrap();
+    assert_eq!(periods.len(), 1);
 }
 
 #[testkit::database_test]

@@ -12,8 +12,10 @@ WITH due AS (
         WHERE id = n.subscription_id AND state IN ('ACTIVE', 'DEGRADED') AND deleted_at IS NULL AND NOT suspended
           AND coalesce(requests_per_second, $6) IS NULL
         OFFSET 0) AS s
-    WHERE ((n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
-           OR (n.status = 'RETRY' AND n.next_attempt_at <= $2))
+    -- `CASE` keeps the planner to the ids: as conditions these would have it read all that is leased, waits or is to be retried along
+    -- their indexes, which it takes for empty when the tables were last analysed while nothing waited.
+    WHERE CASE n.status WHEN 'IN_MEMORY' THEN n.lease_token IS NULL WHEN 'PENDING' THEN true
+          WHEN 'RETRY' THEN n.next_attempt_at <= $2 ELSE false END
       AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
     ORDER BY n.id
     FOR UPDATE OF n),

@@ -12,8 +12,9 @@ WITH due AS (
     FROM UNNEST($1::uuid[]) AS i(id)
     JOIN notifications n ON n.id = i.id
     JOIN subscriptions s ON s.id = n.subscription_id
-    WHERE ((n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
-           OR (n.status = 'RETRY' AND n.next_attempt_at <= $2))
+    -- As in the fast claim, `CASE` keeps the planner to the ids.
+    WHERE CASE n.status WHEN 'IN_MEMORY' THEN n.lease_token IS NULL WHEN 'PENDING' THEN true
+          WHEN 'RETRY' THEN n.next_attempt_at <= $2 ELSE false END
       AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
     ORDER BY n.id
     FOR UPDATE OF n),

@@ -60,7 +60,9 @@ impl Store {
             r#"
             WITH due AS (
                 SELECT p.id FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
-                WHERE ((p.status = 'IN_MEMORY' AND p.lease_token IS NULL) OR p.status = 'PENDING')
+                -- `CASE` keeps the planner to the ids: as conditions these would have it read all that is leased or waits along their
+                -- indexes, which it takes for empty when the table was last analysed while nothing waited.
+                WHERE CASE p.status WHEN 'IN_MEMORY' THEN p.lease_token IS NULL WHEN 'PENDING' THEN true ELSE false END
                   AND EXISTS (SELECT FROM leases l WHERE l.name = $2 AND l.holder = $3 AND l.epoch = $4)
                   AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'push')
                 ORDER BY p.id
@@ -102,7 +104,7 @@ impl Store {
             r#"
             SELECT EXISTS (
                 SELECT FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
-                WHERE (p.status = 'IN_MEMORY' AND p.lease_token IS NULL) OR p.status = 'PENDING') AS "waits!"
+                WHERE CASE p.status WHEN 'IN_MEMORY' THEN p.lease_token IS NULL WHEN 'PENDING' THEN true ELSE false END) AS "waits!"
             "#,
             &column(ids, |id| id.uuid()),
         )

@@ -377,8 +377,9 @@ impl Store {
                 FROM UNNEST($1::uuid[]) AS i(id)
                 JOIN notifications n ON n.id = i.id
                 JOIN subscriptions s ON s.id = n.subscription_id
-                WHERE ((n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
-                       OR (n.status = 'RETRY' AND n.next_attempt_at <= $5))
+                -- As in the fast claim, `CASE` keeps the planner to the ids.
+                WHERE CASE n.status WHEN 'IN_MEMORY' THEN n.lease_token IS NULL WHEN 'PENDING' THEN true
+                      WHEN 'RETRY' THEN n.next_attempt_at <= $5 ELSE false END
                   AND s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AND NOT s.suspended
                   AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
                 ORDER BY s.id),
@@ -415,8 +416,8 @@ impl Store {
                 SELECT FROM UNNEST($1::uuid[]) AS i(id)
                 JOIN notifications n ON n.id = i.id
                 JOIN subscriptions s ON s.id = n.subscription_id
-                WHERE (n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
-                   OR (n.status = 'RETRY' AND n.next_attempt_at <= $2)) AS "waits!"
+                WHERE CASE n.status WHEN 'IN_MEMORY' THEN n.lease_token IS NULL WHEN 'PENDING' THEN true
+                      WHEN 'RETRY' THEN n.next_attempt_at <= $2 ELSE false END) AS "waits!"
             "#,
             &column(ids, |id| id.uuid()),
             at,

@@ -192,9 +192,11 @@ async fn connect(pool: &PgPool) -> PgConnection {
         .unwrap()
 }
 
-async fn assert_plans(pool: &PgPool, when: &str) {
+/// Of the statements about growing tables those that say these words.
+async fn assert_plans(pool: &PgPool, words: &str, when: &str) {
     let mut connection = connect(pool).await;
-    let statements = statements(&GROWING);
+    let mut statements = statements(&GROWING);
+    statements.retain(|(query, _)| query.contains(words));
     assert!(
         statements.len() >= 15,
         "only {} statements were found",
@@ -213,23 +215,40 @@ async fn assert_plans(pool: &PgPool, when: &str) {
     assert!(faulty.is_empty(), "{when}: {}", faulty.join("\n\n"));
 }
 
-#[testkit::database_test]
-async fn no_statement_reads_a_growing_table_from_end_to_end(pool: PgPool) {
-    assert_plans(&pool, "with empty tables").await;
-    fill(&pool).await;
-    fill_reseller_lane(&pool).await;
-    make_dead_letters(&pool, 20_000).await;
-    assert_plans(&pool, "with full tables that were never analysed").await;
+async fn analyze(pool: &PgPool) {
     let months = "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relkind = 'r' AND c.reltuples <> 0
                   AND pg_relation_size(c.oid) > 0 AND c.relnamespace = 'public'::regnamespace";
-    let tables: Vec<String> = sqlx::query_scalar(months).fetch_all(&pool).await.unwrap();
+    let tables: Vec<String> = sqlx::query_scalar(months).fetch_all(pool).await.unwrap();
     for table in tables {
         sqlx::raw_sql(AssertSqlSafe(format!("ANALYZE {table}")))
-            .execute(&pool)
+            .execute(pool)
             .await
             .unwrap();
     }
-    assert_plans(&pool, "with full tables").await;
+}
+
+#[testkit::database_test]
+async fn no_statement_reads_a_growing_table_from_end_to_end(pool: PgPool) {
+    assert_plans(&pool, "", "with empty tables").await;
+    fill(&pool).await;
+    fill_reseller_lane(&pool).await;
+    make_dead_letters(&pool, 20_000).await;
+    assert_plans(&pool, "", "with full tables that were never analysed").await;
+    analyze(&pool).await;
+    assert_plans(&pool, "", "with full tables").await;
+    // As nearly always when the server does so by itself.
+    let all_ended = "UPDATE push_notifications SET status = 'SENT', next_attempt_at = NULL, leased_until = NULL, lease_token = NULL,
+                                                   finished_at = now();
+                     UPDATE notifications SET status = 'SENT', next_attempt_at = NULL, leased_until = NULL, lease_token = NULL,
+                                              finished_at = now()";
+    sqlx::raw_sql(all_ended).execute(&pool).await.unwrap();
+    analyze(&pool).await;
+    assert_plans(
+        &pool,
+        "UNNEST($1::uuid[])",
+        "with tables that were analysed while nothing waited",
+    )
+    .await;
 }
 
 #[testkit::database_test]

@@ -19,10 +19,10 @@ pub(crate) struct WaitingArgs {
 const COLUMNS: [ShownColumn; 6] = [
     (Column::whole("lane"), "/lane"),
     (Column::whole("reason").spare(2), "/reason"),
-    (Column::prose("waits").spare(1), "/text"),
+    (Column::prose("waits"), "/text"),
     (Column::whole("count"), "/counted"),
     (Column::time("oldest"), "/oldest"),
-    (Column::time("next due"), "/nextDueAt"),
+    (Column::time("next due").spare(1), "/nextDueAt"),
 ];
 
 /// Shows what waits.

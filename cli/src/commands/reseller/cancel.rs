@@ -29,23 +29,23 @@ pub(crate) struct CancelArgs {
     #[arg(long, value_name = "ID", value_parser = identifier, conflicts_with = "id")]
     subscription: Option<Uuid>,
     /// In this status.
-    #[arg(long, ignore_case = true, requires = "subscription",
+    #[arg(long, ignore_case = true, conflicts_with = "id",
           value_parser = PossibleValuesParser::new(["SCHEDULED", "PENDING", "IN_MEMORY", "RETRY"]))]
     status: Option<String>,
     /// Of events of this type, such as domain.created.
-    #[arg(long, value_name = "NAME", requires = "subscription")]
+    #[arg(long, value_name = "NAME", conflicts_with = "id")]
     event_type: Option<String>,
     /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, requires = "subscription")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "id")]
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, visible_alias = "before", requires = "subscription")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, visible_alias = "before", conflicts_with = "id")]
     until: Option<DateTime<Utc>>,
     /// Only counts them.
-    #[arg(long, requires = "subscription")]
+    #[arg(long, conflicts_with = "id")]
     dry_run: bool,
     /// Why; kept in your activity.
-    #[arg(long, requires = "subscription")]
+    #[arg(long, conflicts_with = "id")]
     note: Option<String>,
     #[command(flatten)]
     common: Common<JsonArgs>,

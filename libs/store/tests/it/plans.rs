@@ -83,11 +83,12 @@ fn faults(node: &Value, limited: bool) -> Vec<String> {
         && (index.ends_with("_pkey") || !limited);
     let whole_input = matches!(kind, "Hash Join" | "Merge Join") || limited && kind == "Sort";
     let children = || node["Plans"].as_array().into_iter().flatten();
-    // What a statement is given, for each row of a table: each pair of them is then looked for in a growing one.
+    // What a statement is given, gone through for each row of a table: each pair of them is then looked for in a growing one.
+    let inner = &node["Plans"][1];
     let each_with_each = kind == "Nested Loop"
         && node["Join Filter"].is_null()
-        && children().any(|child| !child["Relation Name"].is_null())
-        && children().any(|child| child["Node Type"] == "Function Scan" && child["Alias"] == "i");
+        && inner["Node Type"] == "Function Scan"
+        && inner["Alias"] == "i";
     let window = kind == "WindowAgg" || children().any(|child| child["Node Type"] == "WindowAgg");
     // What lies below limits of its own on every path has been bounded before it is sorted.
     let merged = kind == "Sort" && children().all(bounded);

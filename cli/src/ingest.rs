@@ -1,6 +1,7 @@
 //! The ingest API as its callers see it.
 
 use std::ops::Deref;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
@@ -14,7 +15,7 @@ use uuid::Uuid;
 
 use crate::api::{Api, Service};
 use crate::output;
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 
 static SERVICE: Service = Service {
     name: "ingest API",
@@ -68,7 +69,12 @@ pub(crate) enum Answer {
         replayed: bool,
     },
     /// Anything else.
-    Refused { status: u16, problem: Problem },
+    Refused {
+        status: u16,
+        /// When it can be handed in again, where the answer says so.
+        retry_after: Option<Duration>,
+        problem: Problem,
+    },
 }
 
 /// A push as `GET /push/{id}` shows it.
@@ -148,9 +154,9 @@ impl Answer {
     /// Whether it names these fields as what is wrong, and no others.
     pub(crate) fn names(&self, fields: &[&str]) -> bool {
         match self {
-            Self::Refused { status: 422, problem } => {
-                problem.errors.iter().map(|error| &error.field).eq(fields.iter())
-            }
+            Self::Refused {
+                status: 422, problem, ..
+            } => problem.errors.iter().map(|error| &error.field).eq(fields.iter()),
             _ => false,
         }
     }
@@ -177,7 +183,7 @@ pub(crate) fn accepted(answer: &Answer, what: &str, again: &str) -> anyhow::Resu
             }
             Ok(*id)
         }
-        Answer::Refused { status, problem } => bail!(
+        Answer::Refused { status, problem, .. } => bail!(
             "the {what} was refused with {status} ({}): {problem}",
             problem.title
         ),
@@ -255,6 +261,7 @@ impl Ingest {
         }
         Ok(Answer::Refused {
             status: status.as_u16(),
+            retry_after: problem::retry_after(&response),
             problem: response.json().await.unwrap_or_default(),
         })
     }

@@ -42,6 +42,12 @@ impl fmt::Display for Problem {
     }
 }
 
+/// When a service wants to be asked again, where its answer says so.
+pub(crate) fn retry_after(response: &Response) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    seconds.parse().ok().map(Duration::from_secs)
+}
+
 /// A request that a service has refused. Commands that know what a status means find it in the error.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -55,12 +61,10 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// What the answer of `url` says of why it is none that was hoped for.
     pub(crate) async fn of(url: String, response: Response) -> Self {
-        let retry_after = response.headers().get(RETRY_AFTER);
-        let seconds = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
         Self {
             url,
             status: response.status(),
-            retry_after: seconds.map(Duration::from_secs),
+            retry_after: retry_after(&response),
             problem: response.json().await.unwrap_or_default(),
         }
     }

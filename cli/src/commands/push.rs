@@ -21,6 +21,10 @@ use crate::progress::Progress;
 const AGAIN: &str = "it was handed in before with this idempotency key; nothing new was stored";
 /// How often a push is looked at that is waited for.
 const POLL: Duration = Duration::from_millis(500);
+/// How long one push is waited for in all that is beyond the pace of the key.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The least that is waited then, whatever the answer says.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
 /// How often a command that takes long says how far it is.
 const TELL: Duration = Duration::from_secs(2);
 
@@ -140,7 +144,10 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
             Some(key) => Some(format!("{key}/{place}")),
             None => args.idempotency_key.clone(),
         };
-        let answer = ingest.post(push, key.as_deref()).await;
+        let answer = match &several {
+            Some(_) => at_its_pace(ingest, push, key.as_deref()).await,
+            None => ingest.post(push, key.as_deref()).await,
+        };
         let mistaken = matches!(answer, Ok(Answer::Refused { status: 422, .. }));
         let id = match (
             answer.and_then(|answer| ingest::accepted(&answer, "push", AGAIN)),
@@ -181,6 +188,33 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
         bail!("{unsent} of {counted} not sent");
     }
     Ok(())
+}
+
+/// Hands in one of several. What is beyond the pace of the key waits until there is more of it.
+async fn at_its_pace(ingest: &Ingest, push: &Value, key: Option<&str>) -> anyhow::Result<Answer> {
+    let mut waited = Duration::ZERO;
+    loop {
+        let answer = ingest.post(push, key).await?;
+        let Some(pause) = pause(&answer, waited) else {
+            return Ok(answer);
+        };
+        tokio::time::sleep(pause).await;
+        waited += pause;
+    }
+}
+
+/// How long to wait before it is handed in again, when so much was waited for it already; `None` leaves it at this answer.
+fn pause(answer: &Answer, waited: Duration) -> Option<Duration> {
+    let Answer::Refused {
+        status: 429,
+        retry_after: Some(after),
+        ..
+    } = answer
+    else {
+        return None;
+    };
+    let after = (*after).max(PAUSE_MIN);
+    (waited.saturating_add(after) <= PATIENCE).then_some(after)
 }
 
 /// What is to be handed in, as the API takes it.
@@ -313,6 +347,7 @@ fn error_of(attempt: &Attempt) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::Problem;
 
     #[test]
     fn a_push_is_named_by_its_identifier_or_by_the_location_that_was_answered() {
@@ -325,5 +360,23 @@ mod tests {
             assert_eq!(identifier(&text).unwrap().to_string(), id);
         }
         assert!(identifier("/push/nonsense").is_err());
+    }
+
+    #[test]
+    fn what_is_beyond_the_pace_is_waited_for_up_to_a_minute() {
+        let refused = |status, seconds: Option<u64>| Answer::Refused {
+            status,
+            retry_after: seconds.map(Duration::from_secs),
+            problem: Problem::default(),
+        };
+        let seconds =
+            |answer: &Answer, waited| pause(answer, Duration::from_secs(waited)).map(|pause| pause.as_secs());
+        assert_eq!(seconds(&refused(429, Some(3)), 0), Some(3));
+        assert_eq!(seconds(&refused(429, Some(0)), 0), Some(1));
+        assert_eq!(seconds(&refused(429, Some(3)), 57), Some(3));
+        assert_eq!(seconds(&refused(429, Some(3)), 58), None);
+        assert_eq!(seconds(&refused(429, Some(u64::MAX)), 58), None);
+        assert_eq!(seconds(&refused(429, None), 0), None);
+        assert_eq!(seconds(&refused(503, Some(3)), 0), None);
     }
 }

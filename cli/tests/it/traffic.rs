@@ -147,6 +147,25 @@ async fn a_mistake_among_several_pushes_is_mended_without_handing_any_in_twice(i
     assert_eq!([before[0], before[1]], [after[0], after[2]]);
 }
 
+/// What is beyond the pace of the key is handed in as soon as there is more of it.
+#[testkit::test]
+async fn several_pushes_are_handed_in_at_the_pace_of_the_key(it: Installation) {
+    let up = Up::start(&it, PUSH_KEYS).await;
+    let slow = key_of(&it.pool, "ingest --per-second 1");
+    let pushes = tempfile::NamedTempFile::new().expect("a file");
+    let push =
+        r#"{"platform": "IOS", "messagePrototypeKey": "Hello", "pushKey": "device-1", "message": "one"}"#;
+    std::fs::write(pushes.path(), [push; 4].join("\n")).expect("written");
+    let command = format!("push --data @{}", pushes.path().display());
+    let finished = eventually("an answer", async || {
+        let finished = up.caller(&command).env("INGEST_KEY", &slow).run();
+        (!is_put_off(&finished)).then_some(finished)
+    })
+    .await;
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(finished.stdout.lines().count(), 4, "{finished:?}");
+}
+
 #[testkit::test]
 async fn the_demo_finds_everything_as_it_should_be(it: Installation) {
     let up = Up::start(&it, PUSH_KEYS).await;

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::examined::{Part, text, times};
+use crate::examined::{Part, event_type, text, times};
 use crate::request::Viewer;
 
 /// The routes.
@@ -106,7 +106,7 @@ pub(crate) async fn list(
     let (since, until) = times(params.since, params.until)?;
     let search = EventSearch {
         reseller: text("reseller", params.reseller.as_deref())?,
-        event_type: text("eventType", params.event_type.as_deref())?,
+        event_type: event_type(params.event_type.as_deref())?,
         value: text("value", params.value.as_deref())?,
         unmatched: params.unmatched.unwrap_or_default(),
         since,

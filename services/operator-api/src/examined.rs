@@ -48,6 +48,11 @@ pub(crate) fn text(parameter: &'static str, given: Option<&str>) -> Result<Optio
     Ok(filter::text(parameter, given)?)
 }
 
+/// An event type of the parameter `eventType`. A pattern would match nothing, as if there were nothing.
+pub(crate) fn event_type(given: Option<&str>) -> Result<Option<String>, Problem> {
+    Ok(given.map(filter::event_type).transpose()?)
+}
+
 /// A time of a parameter.
 pub(crate) fn time(parameter: &'static str, given: Option<DateTime<Utc>>) -> Result<(), Problem> {
     filter::time(parameter, given)?;

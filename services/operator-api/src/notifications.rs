@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::dead_letters::filter::names;
-use crate::examined::{Part, Times, text, time, times, word};
+use crate::examined::{Part, Times, event_type, text, time, times, word};
 use crate::request::Viewer;
 
 /// The routes.
@@ -202,7 +202,7 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
             (None, None) => NotificationsOf::All,
         },
         status: word("status", params.status.as_deref(), &statuses)?,
-        event_type: text("eventType", params.event_type.as_deref())?,
+        event_type: event_type(params.event_type.as_deref())?,
         value: text("value", params.value.as_deref())?,
         code: last_answer::code(params.code)?,
         error: last_answer::error_type(params.error.as_deref())?,

@@ -161,7 +161,7 @@ fn subscription(text: &str) -> Result<uuid::Uuid, Wrong> {
     text.parse().map_err(|_| wrong("subscription", detail))
 }
 
-fn event_type(text: &str) -> Result<String, Wrong> {
+pub(crate) fn event_type(text: &str) -> Result<String, Wrong> {
     if domain::subscription::is_event_type(text) {
         return Ok(text.to_owned());
     }

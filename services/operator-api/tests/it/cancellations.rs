@@ -114,6 +114,10 @@ async fn a_whole_lane_and_what_does_not_wait_are_not_meant(rig: &Rig) {
             json!({"lane": "reseller", "filter": {"prototype": "a"}, "note": "a"}),
             "filter.prototype",
         ),
+        (
+            json!({"lane": "reseller", "filter": {"eventType": "contact.*"}, "note": "a"}),
+            "filter.eventType",
+        ),
         (json!({"lane": "push", "filter": {"status": "RETRY"}}), "note"),
     ] {
         assert_eq!(fields(&refused(rig, body).await), [field]);

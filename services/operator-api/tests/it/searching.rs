@@ -237,6 +237,10 @@ async fn an_event_that_became_no_notification_is_found_by_what_it_says(rig: &Rig
             "{query}"
         );
     }
+    for path in ["/events?eventType=domain.*", "/notifications?eventType=domain.*"] {
+        let problem = rig.refused("GET", path, None, (400, "invalid-query")).await;
+        assert_eq!(fields(&problem), ["eventType"], "{path}");
+    }
     for (text, tried) in [("order-17", "eventId"), ("found.example", "value")] {
         let found = rig.see(&format!("/search?q={text}")).await;
         assert_eq!(ids(&found), [event.to_string()], "{text}");

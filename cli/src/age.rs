@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
+use domain::clock::{Clock as _, SystemClock};
 
 /// A time as RFC 3339 has it, as tables show it, or a day, which begins at midnight; in UTC where nothing else is said.
 pub(crate) fn time(text: &str) -> Result<DateTime<Utc>, &'static str> {
@@ -28,6 +29,13 @@ pub(crate) fn time(text: &str) -> Result<DateTime<Utc>, &'static str> {
     let day = || NaiveDate::parse_from_str(bare, "%Y-%m-%d").map(|day| day.and_time(NaiveTime::MIN));
     let time = times.or_else(|| day().ok()).ok_or(FORM)?;
     Ok(time.and_utc())
+}
+
+/// A time, or how long ago it was.
+pub(crate) fn time_or_age(text: &str) -> Result<DateTime<Utc>, &'static str> {
+    const FORM: &str = "write an age such as 2h or 3d, or a time such as 2026-11-21T12:00:00Z";
+    let ago = |age: Age| age.before(SystemClock.now());
+    time(text).or_else(|_| text.trim().parse::<Age>().map(ago).map_err(|_| FORM))
 }
 
 /// How long ago something was.
@@ -105,6 +113,16 @@ mod tests {
         assert_eq!(time("2026-11-21"), Ok("2026-11-21T00:00:00Z".parse().unwrap()));
         for none in ["", "yesterday", "2026-13-01", "12:00", "2026-11-21 25:00:00"] {
             assert!(time(none).is_err(), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_may_be_told_by_how_long_ago_it_was() {
+        assert_eq!(time_or_age("2026-11-21 12:00"), time("2026-11-21T12:00:00Z"));
+        let ago = SystemClock.now() - time_or_age("3d").unwrap();
+        assert_eq!(ago.num_days(), 3, "{ago}");
+        for none in ["", "3", "yesterday", "3 days"] {
+            assert!(time_or_age(none).is_err(), "{none:?}");
         }
     }
 

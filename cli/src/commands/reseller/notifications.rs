@@ -81,11 +81,11 @@ pub(crate) struct ListArgs {
     event_types: Option<String>,
     #[command(flatten)]
     answer: LastAnswer,
-    /// For operators: delivered, failed, given up or cancelled at this time or later.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "event_id", help_heading = OPERATORS)]
+    /// For operators: delivered, failed, given up or cancelled at this time or later; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "event_id", help_heading = OPERATORS)]
     ended_since: Option<DateTime<Utc>>,
-    /// For operators: delivered, failed, given up or cancelled before this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "event_id", help_heading = OPERATORS)]
+    /// For operators: delivered, failed, given up or cancelled before this time; a time, or an age such as 10m.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "event_id", help_heading = OPERATORS)]
     ended_until: Option<DateTime<Utc>>,
     #[command(flatten)]
     stretch: Stretch,

@@ -37,6 +37,7 @@ const IDENTIFIER: &str = "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f
 /// Says it as clap does, what is wrong on standard error; how the program ends with it.
 pub(crate) fn tell(mut error: clap::Error) -> ExitCode {
     correct_usage(&mut error);
+    hint_at_lane(&mut error);
     let said = || error.render().ansi().to_string();
     match error.kind() {
         ErrorKind::ValueValidation => anstream::eprint!("{}", reworded(&said())),
@@ -70,6 +71,26 @@ fn correct_usage(error: &mut clap::Error) {
     }
     let usage = found.clone().render_usage();
     error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+}
+
+/// Names the command that is meant where the name of a lane stands for what is paused.
+fn hint_at_lane(error: &mut clap::Error) {
+    let (Some(ContextValue::String(word)), Some(ContextValue::StyledStr(usage))) = (
+        error.get(ContextKind::InvalidSubcommand),
+        error.get(ContextKind::Usage),
+    ) else {
+        return;
+    };
+    let usage = usage.to_string();
+    // What stands behind `Usage: postrider`.
+    let command = usage.split_whitespace().nth(2).unwrap_or_default();
+    if word == "push" && matches!(command, "pause" | "resume") {
+        let hint = format!("write `postrider {command} lane push`");
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![hint.into()]),
+        );
+    }
 }
 
 fn reworded(text: &str) -> String {
@@ -121,6 +142,19 @@ mod tests {
             let error = Cli::try_parse_from(line.split(' ')).expect_err("a refusal");
             let text = reworded(&error.render().to_string());
             assert!(text.contains(said), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_pauses_a_lane_is_named_to_those_who_name_only_the_lane() {
+        for command in ["pause", "resume"] {
+            let line = ["postrider", command, "push"];
+            let mut error = Cli::try_parse_from(line).expect_err("a refusal");
+            correct_usage(&mut error);
+            hint_at_lane(&mut error);
+            let text = error.render().to_string();
+            let tip = format!("tip: write `postrider {command} lane push`");
+            assert!(text.contains(&tip), "{text}");
         }
     }
 

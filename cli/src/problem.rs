@@ -68,6 +68,11 @@ impl Refusal {
             problem: response.json().await.unwrap_or_default(),
         }
     }
+
+    /// Whether it is for want of a role, and says which one it takes.
+    pub(crate) fn names_the_role(&self) -> bool {
+        self.status == StatusCode::FORBIDDEN && self.problem.detail.contains(" needs ")
+    }
 }
 
 impl fmt::Display for Refusal {

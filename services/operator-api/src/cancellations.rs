@@ -139,13 +139,14 @@ pub(crate) async fn create(
             operator.require_recent()?;
         }
         let (act, store) = (operator.act(note), &operator.app.store);
+        let whose = notifications_of(&payload.filter)?.of;
         // What moved on since it was found may be in another status than the one that was asked for.
         let (chosen, status) = (json!(payload.filter), payload.filter.status.as_deref());
         let cancelling = async {
             match lane {
                 Lane::Push => store.cancel_pushes(&found.ids, status, chosen, act).await,
                 Lane::Reseller => {
-                    let which = (None, status);
+                    let which = (&whose, status);
                     store.cancel_notifications(&found.ids, which, chosen, act).await
                 }
             }

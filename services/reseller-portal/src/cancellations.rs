@@ -182,7 +182,8 @@ pub(crate) async fn cancel_found(
             ..reseller.act(app.now())
         };
         // What moved on since it was found may be in another status than the one that was asked for.
-        let which = (Some(subscription), payload.status.as_deref());
+        let of = NotificationsOf::Subscription(subscription);
+        let which = (&of, payload.status.as_deref());
         let cancelling = app
             .store
             .cancel_notifications(&found.ids, which, payload.chosen(), act);

@@ -5,8 +5,8 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::NotificationSearch;
 use super::locked::subject;
+use super::{NotificationSearch, NotificationsOf};
 use crate::cancel::{self, Cancellation, Found, PART, ToCancel};
 use crate::{Act, Error, Store};
 
@@ -49,17 +49,22 @@ impl Store {
     }
 
     /// Cancels those of these notifications of `of` that wait or are queued, all or those in one `status`, with one entry in the audit log that
-    /// says how they were `chosen`: about their subscription, where that is asked for, and else about the lane. Returns how many those were.
+    /// says how they were `chosen`: about their subscription or their reseller, where those of one were asked for, and else about the lane.
+    /// Returns how many those were.
     pub async fn cancel_notifications(
         &self,
         ids: &[Uuid],
-        (of, status): (Option<Uuid>, Option<&str>),
+        (of, status): (&NotificationsOf, Option<&str>),
         chosen: Value,
         act: Act<'_>,
     ) -> Result<u64, Error> {
         let mut transaction = self.pool.begin().await?;
         let found = cancel_all(&mut transaction, ids, status, act).await?;
-        let about = of.map_or_else(|| "lane/reseller".to_owned(), subject);
+        let about = match of {
+            NotificationsOf::All => "lane/reseller".to_owned(),
+            NotificationsOf::Reseller(reseller) => format!("reseller/{reseller}"),
+            NotificationsOf::Subscription(id) => subject(*id),
+        };
         cancel::commit_all(transaction, &found, ("notification", about), chosen, act).await
     }
 }

@@ -90,7 +90,37 @@ async fn notifications_are_cancelled_by_reseller(rig: &Rig) {
     assert_eq!(cancel(rig, of("unknown")).await["matching"], json!(0));
     assert_eq!(cancel(rig, of("acme")).await["cancelled"], json!(2));
     let log = rig.all("/audit?action=notification.cancel-many", 10).await;
-    assert_eq!(log[0]["subject"], json!("lane/reseller"));
+    assert_eq!(log[0]["subject"], json!("reseller/acme"));
+}
+
+#[testkit::test]
+async fn what_is_cancelled_is_found_in_the_audit_log_by_what_it_was_of(rig: &Rig) {
+    let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+    let subject = format!("subscription/{subscription}");
+    for (filter, about) in [
+        (json!({"subscription": subscription}), subject.as_str()),
+        (
+            json!({"reseller": "acme", "subscription": subscription}),
+            subject.as_str(),
+        ),
+        (json!({"reseller": "acme"}), "reseller/acme"),
+        (json!({"status": "RETRY"}), "lane/reseller"),
+    ] {
+        NotificationRow::in_state(domain::notification::NotificationState::Retry, subscription)
+            .make(&rig.it.pool)
+            .await;
+        let body = json!({"lane": "reseller", "filter": filter, "note": "has left"});
+        assert_eq!(cancel(rig, body).await["cancelled"], json!(1), "{filter}");
+        let log = rig.all("/audit?action=notification.cancel-many", 10).await;
+        assert_eq!(
+            (&log[0]["subject"], &log[0]["details"]),
+            (&json!(about), &json!({"cancelled": 1, "filter": filter}))
+        );
+    }
+    let of_reseller = rig.all("/audit?reseller=acme", 10).await;
+    assert_eq!(of_reseller.len(), 3, "not the one of the whole lane");
+    let of_subscription = rig.all(&format!("/audit?subject={subject}"), 10).await;
+    assert_eq!(of_subscription.len(), 2);
 }
 
 #[testkit::test]

@@ -332,7 +332,7 @@ async fn cancelling_many_mirrors_the_domain(pool: PgPool) {
     let cancel = async || {
         let act = act(SystemClock.now());
         store
-            .cancel_notifications(&all, (Some(subscription), None), json!({}), act)
+            .cancel_notifications(&all, (&search.of, None), json!({}), act)
             .await
             .unwrap()
     };

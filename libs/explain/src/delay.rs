@@ -88,7 +88,7 @@ impl Cause {
 }
 
 /// The sum for what took so long that one may ask; `attempts` has the first one first, `stops` are what had kept it back, and `waits` is what it
-/// waits for, after "waiting".
+/// waits for, or has waited for until it ended without an attempt, after "waiting"; empty where that is not known.
 pub(crate) fn delay(
     course: &Course,
     waits: &str,
@@ -146,7 +146,7 @@ fn said(cause: Cause, sum: TimeDelta, course: &Course, (attempts, waits): (usize
         Cause::Waiting if course.finished_at.is_some() && attempts > 0 => {
             format!("{took} after the last attempt")
         }
-        Cause::Waiting if course.finished_at.is_some() => format!("{took} waiting"),
+        Cause::Waiting if waits.is_empty() => format!("{took} waiting"),
         Cause::Waiting => format!("{took} waiting {waits}"),
         Cause::Paused => format!("{took} paused by an operator"),
         Cause::Held => format!("{took} held while Swrve was out of order"),

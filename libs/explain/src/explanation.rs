@@ -238,7 +238,8 @@ pub(crate) fn of_dead_letters(letters: &[DeadLetterView]) -> Vec<Line> {
     lines
 }
 
-/// How a dead letter was resolved, if it was.
+/// How a dead letter was resolved, if it was. What makes one that is resolved from the beginning has the time of the act, which may be a little
+/// before that of the letter: it got the letter first.
 pub(crate) fn resolution(letter: &DeadLetterView) -> Option<Line> {
     let (at, by) = letter.resolved_at.zip(letter.resolved_by.as_deref())?;
     let did = if letter.state == DeadLetterState::Replayed {
@@ -254,7 +255,7 @@ pub(crate) fn resolution(letter: &DeadLetterView) -> Option<Line> {
         .as_deref()
         .map_or(String::new(), |note| format!(": {note}"));
     Some(Line {
-        at,
+        at: at.max(letter.created_at),
         text: format!("{by} {did} the dead letter{job}{}", sentence(&note)),
     })
 }

@@ -9,6 +9,9 @@ use uuid::Uuid;
 use crate::explanation::{Context, Next, open, resolve, sentence};
 use crate::words::{length, relative};
 
+/// The fingerprints of what was cancelled, a notification or a push.
+const CANCELLED: [&str; 2] = ["delivery/cancelled", "other/cancelled"];
+
 /// A push or a notification, as far as the same is told of both.
 pub(crate) struct Item<'a> {
     pub(crate) kind: &'static str,
@@ -56,16 +59,28 @@ impl Item<'_> {
         }
     }
 
-    /// Who has cancelled it, as far as that is known.
+    /// Who has cancelled it, as far as that is known: many that are cancelled at once have no act of their own, but a dead letter each.
     pub(crate) fn cancelled(&self) -> String {
         let action = format!("{}.cancel", self.kind);
-        let by = self.acts.iter().rev().find(|act| act.action == action);
-        let by = by.map_or(String::new(), |act| {
-            let note = act.note.as_deref().unwrap_or("no reason given");
-            let when = relative(act.at, self.context.now);
-            format!(" by {}, {when}: {note}", act.actor)
+        let mut acts = self.acts.iter().rev();
+        let act = acts.find(|act| act.action == action);
+        let by_act = act.map(|act| (act.at, act.actor.as_str(), act.note.as_deref()));
+        let by = by_act.or_else(|| self.cancelled_by_letter());
+        let by = by.map_or(String::new(), |(at, by, note)| {
+            let note = note.unwrap_or("no reason given");
+            let when = relative(at, self.context.now);
+            format!(" by {by}, {when}: {note}")
         });
         sentence(&format!("Was cancelled{by}"))
+    }
+
+    /// When, by whom and why it was cancelled, by the dead letter of that.
+    fn cancelled_by_letter(&self) -> Option<(DateTime<Utc>, &str, Option<&str>)> {
+        let mut letters = self.dead_letters.iter().rev();
+        let letter = letters.find(|letter| CANCELLED.contains(&letter.fingerprint.as_str()))?;
+        // The statement writes this one where none was given.
+        let note = letter.note.as_deref().filter(|note| *note != "cancelled");
+        Some((letter.resolved_at?, letter.resolved_by.as_deref()?, note))
     }
 
     /// Commands for its open dead letter when it has ended, and `more` and what ends its waiting when it has not.

@@ -125,6 +125,7 @@ impl Describer<'_> {
             again_at: it.resent_at,
         };
         let waits = match it.status {
+            _ if it.finished_at.is_some() => self.had_waited(),
             _ if is_paused => "for the end of a pause",
             NotificationStatus::InMemory => "for its turn in the queue",
             status => waits(status.as_str(), reason),
@@ -132,6 +133,26 @@ impl Describer<'_> {
         let attempts: Vec<_> = attempted(it, &self.context.rules).collect();
         let stops: Vec<_> = stops_of(&it.pauses).collect();
         delay(&course, waits, &attempts, &stops)
+    }
+
+    /// What it had waited for when it ended, as far as that is known: its end has taken the place of the reason.
+    fn had_waited(&self) -> &'static str {
+        let (it, rules) = (self.history, &self.context.rules);
+        let mut acts = it.acts.iter().rev();
+        let cancel = acts.find(|act| act.action == "notification.cancel");
+        let in_line =
+            cancel.is_some_and(|act| act.details["status"] == NotificationStatus::Scheduled.as_str());
+        let quota = it.subscription.daily_quota.unwrap_or(rules.daily_quota);
+        let used_up = it.finished_at.is_some_and(|at| {
+            let day = day_of(at, rules.quota_zone);
+            it.subscription.budget_day == Some(day) && it.subscription.budget_used >= Some(quota)
+        });
+        match (in_line, used_up) {
+            (true, true) => "in line, on a day whose quota is used up",
+            (true, false) => "in line",
+            (false, true) => "on a day whose quota is used up",
+            (false, false) => "",
+        }
     }
 
     /// Since when it waits, for what is not told by an attempt.

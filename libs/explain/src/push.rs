@@ -92,6 +92,7 @@ impl Describer<'_> {
             again_at,
         };
         let waits = match push.status {
+            _ if push.finished_at.is_some() => "",
             PushStatus::Scheduled if push.next_attempt_at > Some(self.context.now) => {
                 "for its sending window"
             }

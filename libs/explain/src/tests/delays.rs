@@ -6,8 +6,9 @@ use domain::push::PushStatus;
 use domain::reason::NotificationReason;
 use store::PausePeriod;
 use store::push::HoldPeriod;
+use store::timeline::NotificationTimeline;
 
-use super::{context, notification, now, paused, push};
+use super::{act, context, notification, now, paused, push};
 use crate::Explanation;
 
 /// A pause that is over.
@@ -58,6 +59,33 @@ fn a_story_says_where_the_time_went_and_what_it_waits_for() {
         delay(crate::notification(&sent, &context())),
         "3 min 5 s until it ended: 2 min before the first attempt, 55 s between attempts, 10 s in 2 attempts."
     );
+}
+
+#[test]
+fn what_was_cancelled_before_its_first_attempt_says_what_is_known_of_its_wait() {
+    let mut cancelled = notification(NotificationStatus::GivenUp, 0);
+    cancelled.reason = Some(NotificationReason::Cancelled);
+    cancelled.finished_at = Some(now() - TimeDelta::minutes(1));
+    let waited = |it: &NotificationTimeline| {
+        let delay = crate::notification(it, &context()).delay;
+        delay.map(|delay| delay.text).unwrap_or_default()
+    };
+    assert_eq!(waited(&cancelled), "9 min until it ended: 9 min waiting.");
+    cancelled.subscription.budget_day = Some(now().date_naive());
+    cancelled.subscription.budget_used = Some(10_000);
+    assert_eq!(
+        waited(&cancelled),
+        "9 min until it ended: 9 min waiting on a day whose quota is used up."
+    );
+    let mut cancel = act("notification.cancel");
+    cancel.details = serde_json::json!({"status": "SCHEDULED"});
+    cancelled.acts = vec![cancel];
+    assert_eq!(
+        waited(&cancelled),
+        "9 min until it ended: 9 min waiting in line, on a day whose quota is used up."
+    );
+    cancelled.subscription.budget_used = Some(9_999);
+    assert_eq!(waited(&cancelled), "9 min until it ended: 9 min waiting in line.");
 }
 
 #[test]

@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use domain::notification::{NotificationStatus, OutageClass};
 use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::SubscriptionState;
-use store::DeadLetterState;
 use store::timeline::NotificationTimeline;
+use store::{DeadLetterState, DeadLetterView};
 use uuid::Uuid;
 
 use super::{act, context, dead_letter, notification, now, paused};
@@ -256,7 +256,49 @@ const DELIVERIES: &[DeliveryCase] = &[
         "Was cancelled by ann (1), 2 min ago: wrong text.",
         "Nothing: what was cancelled is not sent any more.",
     ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| {
+            (it.reason, it.dead_letters) = (Some(NotificationReason::Cancelled), vec![cancelled("has left")])
+        },
+        "Was cancelled by ann (1), 1 min ago: has left.",
+        "Nothing: what was cancelled is not sent any more.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| {
+            (it.reason, it.dead_letters) = (Some(NotificationReason::Cancelled), vec![cancelled("cancelled")])
+        },
+        "Was cancelled by ann (1), 1 min ago: no reason given.",
+        "Nothing: what was cancelled is not sent any more.",
+    ),
 ];
+
+/// The dead letter of one that was cancelled: the time of the act is before that of the letter.
+fn cancelled(note: &str) -> DeadLetterView {
+    let mut letter = dead_letter(None, Some(Uuid::from_u128(2)));
+    letter.fingerprint = "delivery/cancelled".to_owned();
+    letter.state = DeadLetterState::Discarded;
+    letter.resolved_at = Some(letter.created_at - TimeDelta::milliseconds(3));
+    (letter.resolved_by, letter.note) = (Some("ann (1)".to_owned()), Some(note.to_owned()));
+    letter
+}
+
+#[test]
+fn what_is_cancelled_gets_its_dead_letter_before_that_is_discarded() {
+    let mut history = notification(NotificationStatus::GivenUp, 0);
+    history.reason = Some(NotificationReason::Cancelled);
+    history.dead_letters = vec![cancelled("has left")];
+    let story = crate::notification(&history, &context()).story;
+    let told: Vec<_> = story.iter().map(|line| line.text.as_str()).collect();
+    assert!(
+        told[1].starts_with("It got the dead letter")
+            && told[2] == "ann (1) discarded the dead letter: has left.",
+        "{told:?}"
+    );
+}
 
 #[test]
 fn every_state_of_a_notification_has_its_story() {

@@ -124,7 +124,14 @@ fn stops(document: &Value) -> Vec<String> {
     });
     let pauses = shown::items(&document["pauses"]).iter().map(|pause| {
         let by = shown::cell(pause, "/pausedBy");
-        format!("paused {} by {by}", span(&pause["pausedAt"], &pause["resumedAt"]))
+        let note = match shown::cell(pause, "/note") {
+            note if note.is_empty() => note,
+            note => format!(": {note}"),
+        };
+        format!(
+            "paused {} by {by}{note}",
+            span(&pause["pausedAt"], &pause["resumedAt"])
+        )
     });
     holds.chain(pauses).collect()
 }
@@ -170,6 +177,7 @@ mod tests {
             ],
             "pauses": [
                 {"pausedBy": "maria (1)", "pausedAt": "2026-11-21T10:03:00Z", "resumedAt": "2026-11-21T10:03:21.9Z"},
+                {"pausedBy": "maria (1)", "note": "incident 17", "pausedAt": "2026-11-21T10:05:00Z", "resumedAt": null},
             ],
         });
         let told = stops(&document);
@@ -185,6 +193,10 @@ mod tests {
         assert_eq!(
             told[2],
             "paused from 2026-11-21T10:03:00Z to 2026-11-21T10:03:21Z by maria (1)"
+        );
+        assert_eq!(
+            told[3],
+            "paused since 2026-11-21T10:05:00Z by maria (1): incident 17"
         );
         assert_eq!(stops(&json!({"items": []})), [""; 0]);
     }

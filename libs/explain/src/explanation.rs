@@ -209,15 +209,19 @@ pub(crate) fn stops_of(pauses: &[PausePeriod]) -> impl Iterator<Item = Stop<Caus
 pub(crate) fn of_pauses(pauses: &[PausePeriod], since: DateTime<Utc>) -> impl Iterator<Item = Line> {
     pauses.iter().filter_map(move |pause| {
         let resumed_at = pause.resumed_at?;
+        let note = match pause.note.as_str() {
+            "" => String::new(),
+            note => format!(": {note}"),
+        };
         Some(Line {
             at: pause.paused_at.max(since),
-            text: format!(
-                "The {} was paused from {} to {} by {}.",
+            text: sentence(&format!(
+                "The {} was paused from {} to {} by {}{note}",
                 pause.scope,
                 time(pause.paused_at),
                 time(resumed_at),
                 pause.paused_by
-            ),
+            )),
         })
     })
 }

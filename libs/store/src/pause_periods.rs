@@ -16,6 +16,8 @@ pub struct PausePeriod {
     pub scope: String,
     /// Who paused it.
     pub paused_by: String,
+    /// Why, as the pause had it at its end; empty where that was not recorded.
+    pub note: String,
     /// Since when.
     pub paused_at: DateTime<Utc>,
     /// When it ended; `None` while it is in force.
@@ -37,12 +39,13 @@ impl Store {
         let mut periods = sqlx::query_as!(
             PausePeriod,
             r#"
-            SELECT scope AS "scope!", paused_by AS "paused_by!", paused_at AS "paused_at!", resumed_at FROM (
-                SELECT scope, paused_by, paused_at, NULL::timestamptz AS resumed_at
+            SELECT scope AS "scope!", paused_by AS "paused_by!", note AS "note!", paused_at AS "paused_at!", resumed_at FROM (
+                SELECT scope, paused_by, note, paused_at, NULL::timestamptz AS resumed_at
                 FROM pauses WHERE scope || '/' || key = ANY ($1)
                 UNION ALL
                 -- Resellers resume subscriptions of theirs as well, and such an entry names no beginning.
-                (SELECT split_part(action, '.', 1), details ->> 'pausedBy', (details ->> 'pausedAt')::timestamptz, at
+                (SELECT split_part(action, '.', 1), details ->> 'pausedBy', coalesce(details ->> 'pauseNote', ''),
+                        (details ->> 'pausedAt')::timestamptz, at
                  FROM audit_log
                  WHERE subject = ANY ($1) AND action IN ('lane.resume', 'reseller.resume', 'subscription.resume')
                    AND id >= $2 AND at >= $3 AND details ? 'pausedAt' AND details ? 'pausedBy'

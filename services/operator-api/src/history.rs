@@ -113,6 +113,9 @@ pub(crate) struct PausePeriodDocument {
     /// Who paused it.
     #[schema(example = "maria (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
     pub(crate) paused_by: String,
+    /// Why; empty where that was not recorded.
+    #[schema(example = "incident 17")]
+    pub(crate) note: String,
     /// Since when.
     pub(crate) paused_at: DateTime<Utc>,
     /// When it ended; null while it is in force.
@@ -123,6 +126,7 @@ impl From<PausePeriod> for PausePeriodDocument {
     fn from(pause: PausePeriod) -> Self {
         Self {
             paused_by: pause.paused_by,
+            note: pause.note,
             paused_at: pause.paused_at,
             resumed_at: pause.resumed_at,
         }

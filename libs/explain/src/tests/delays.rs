@@ -16,6 +16,7 @@ fn pause(scope: &str, from: i64, until: i64) -> PausePeriod {
     PausePeriod {
         scope: scope.to_owned(),
         paused_by: "ann (1)".to_owned(),
+        note: "incident 17".to_owned(),
         paused_at: now() - TimeDelta::seconds(from),
         resumed_at: Some(now() - TimeDelta::seconds(until)),
     }
@@ -102,8 +103,11 @@ fn a_pause_of_the_lane_is_told_after_its_end() {
     );
     assert_eq!(
         story.story[1].text,
-        "The lane was paused from 2026-11-21 11:59:00 UTC to 2026-11-21 11:59:39 UTC by ann (1)."
+        "The lane was paused from 2026-11-21 11:59:00 UTC to 2026-11-21 11:59:39 UTC by ann (1): incident 17."
     );
+    sent.pauses[0].note.clear();
+    let told = crate::push(&sent, &context()).story;
+    assert!(told[1].text.ends_with(" by ann (1)."), "not recorded: {told:?}");
 }
 
 #[test]

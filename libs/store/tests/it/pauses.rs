@@ -261,7 +261,7 @@ async fn pauses_that_are_over_stay_known_with_who_made_them(pool: PgPool) {
     let told = async |what: &[Pausable], since, ended_at| {
         let periods = store.pauses_since(what, since, ended_at).await.unwrap();
         let told = periods.into_iter().map(|period| {
-            assert_eq!(period.paused_by, "Anna (1)");
+            assert_eq!((&*period.paused_by, &*period.note), ("Anna (1)", "because"));
             (period.scope, period.paused_at, period.resumed_at)
         });
         told.collect::<Vec<_>>()

@@ -65,7 +65,7 @@ async fn a_pause_that_is_over_is_what_the_time_of_a_push_went_to(rig: &Rig) {
         let mut lines = story["story"].as_array().unwrap().iter();
         let told = lines.any(|line| {
             let text = line["text"].as_str().unwrap();
-            text.starts_with("The lane was paused from ")
+            text.starts_with("The lane was paused from ") && text.ends_with(": incident 17.")
         });
         assert_eq!(told, over, "{story}");
     }

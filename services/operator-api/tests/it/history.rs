@@ -57,10 +57,12 @@ async fn a_lane_tells_the_outages_and_pauses_that_are_over(rig: &Rig) {
         (&held["class"], &held["probes"], &held["lastAnswer"]),
         (&json!("SWRVE"), &json!(20), &json!("503"))
     );
+    let pause = &history["pauses"][0];
     assert!(
-        held["endedAt"].is_string() && history["pauses"][0]["resumedAt"].is_string(),
+        held["endedAt"].is_string() && pause["resumedAt"].is_string(),
         "{history}"
     );
+    assert_eq!(pause["note"], json!("incident 17"), "it is over");
     let history = rig.see("/lanes/reseller/history").await;
     assert_eq!((&history["holds"], &history["pauses"]), (&json!([]), &json!([])));
 }

@@ -84,8 +84,11 @@ fn told(story: &Value) -> String {
         let _ = writeln!(text, "{}", hanging(&at, &text_of(&line["text"]), at.len()));
     }
     let mut next = text_of(&story["next"]["text"]);
-    if let Some(at) = story["next"]["at"].as_str() {
-        let _ = write!(next, " ({})", second(&harmless(at)));
+    // The end of a pause and the opening of a window are in the sentence.
+    let at = story["next"]["at"].as_str();
+    let at = at.map(|at| second(&harmless(at)));
+    if let Some(at) = at.filter(|at| !next.contains(at)) {
+        let _ = write!(next, " ({at})");
     }
     let _ = write!(text, "\n{}", hanging("Next: ", &next, 6));
     let commands = items(&story["commands"]);
@@ -130,5 +133,16 @@ mod tests {
              2026-11-21 12:00:00 UTC  Accepted for IOS.\n\n\
              Next: The retry-worker puts it into the queue again. (2026-11-21 12:01:30 UTC)\n\n  $ postrider rescue"
         );
+    }
+
+    #[test]
+    fn a_time_that_the_next_sentence_names_is_told_once() {
+        let said = "It goes on when the lane is resumed, or by itself at 2026-11-29 11:57:00 UTC.";
+        let story = json!({
+            "id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "kind": "push", "state": "PENDING", "headline": "Is held back.",
+            "story": [], "next": {"at": "2026-11-29T11:57:00.5Z", "text": said}, "commands": [],
+        });
+        let told = anstream::adapter::strip_str(&told(&story)).to_string();
+        assert!(told.ends_with(&format!("\nNext: {said}")), "{told}");
     }
 }

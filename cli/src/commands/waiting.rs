@@ -10,6 +10,7 @@ use crate::shown::{self, ShownColumn, cell};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   postrider waiting                             of both lanes and Web Push: for what, how many, the oldest and the next due
+  postrider notifications list --all --status SCHEDULED  when the turn of each comes that is in line: QUOTA, RATE, POSTPONED
   postrider waiting --json | jq '.items[] | select(.lane == \"push\")'")]
 pub(crate) struct WaitingArgs {
     #[command(flatten)]

@@ -62,7 +62,9 @@ pub(crate) struct WaitsDocument {
     pub(crate) more: bool,
     /// When the first of them was accepted; null of Web Push.
     pub(crate) oldest: Option<DateTime<Utc>>,
-    /// When the next of them is due, of what is in line when the next line is looked at; null when that depends on something else than time.
+    /// When the next of them is due, of what is in line for RATE or POSTPONED when the next line is looked at; null when that depends on something
+    /// else than time, and of QUOTA, whose lines are looked at all day: `GET /notifications` with the status SCHEDULED tells when each one's turn
+    /// comes.
     pub(crate) next_due_at: Option<DateTime<Utc>>,
     /// Whether an operator has paused the lane.
     pub(crate) paused: bool,
@@ -131,12 +133,14 @@ fn of_lane(lane: &'static str, waits: &[Waits], paused: bool) -> Vec<WaitsDocume
     let mut items: Vec<WaitsDocument> = Vec::new();
     for one in waits {
         let (reason, text) = waits_for(lane, one);
+        // A look at a line finds nothing to send before the day has room.
+        let next_due = one.next_due.filter(|_| reason != "QUOTA");
         let more = counted_with(one) > WAITS_COUNTED_MAX;
         match items.iter_mut().find(|known| known.reason == reason) {
             Some(known) => {
                 known.count += one.count;
                 known.oldest = known.oldest.min(Some(one.oldest));
-                known.next_due_at = [known.next_due_at, one.next_due].into_iter().flatten().min();
+                known.next_due_at = [known.next_due_at, next_due].into_iter().flatten().min();
             }
             None => items.push(WaitsDocument {
                 lane,
@@ -145,7 +149,7 @@ fn of_lane(lane: &'static str, waits: &[Waits], paused: bool) -> Vec<WaitsDocume
                 count: one.count,
                 more,
                 oldest: Some(one.oldest),
-                next_due_at: one.next_due,
+                next_due_at: next_due,
                 paused,
             }),
         }
@@ -218,6 +222,7 @@ mod tests {
         );
         let oldest = Some(DateTime::UNIX_EPOCH + TimeDelta::seconds(2));
         assert_eq!((items[1].oldest, items[1].next_due_at), (oldest, oldest));
+        assert_eq!(items[0].next_due_at, None, "the next look is no delivery");
         assert!(items.iter().all(|it| it.paused));
     }
 

@@ -93,7 +93,8 @@ pub(crate) struct OverviewRowDocument {
     pub(crate) failed: u64,
     /// Of those that failed, how many a resend or a replay has delivered since; counted up to `countedUpTo`.
     pub(crate) delivered_by_resending: u64,
-    /// What the endpoint answered most of what failed, in the last hour in which anything did; null when most of that had no answer.
+    /// While the endpoint fails, what it answered the newest attempt that failed since then; otherwise what it answered most of what failed,
+    /// in the last hour in which anything did. Null when that had no answer.
     #[schema(example = 401)]
     pub(crate) failing_answer: Option<u16>,
     /// Notifications delivered, of those that ended; null when none did.
@@ -150,6 +151,7 @@ struct Facts {
     now: DateTime<Utc>,
     statistics: HashMap<Uuid, Vec<StatisticsDelta>>,
     resent: HashMap<Uuid, u64>,
+    failing_answers: HashMap<Uuid, Option<u16>>,
     waiting: HashMap<Uuid, Vec<Waiting>>,
     budgets: HashMap<Uuid, (Budget, u32)>,
     secrets: HashMap<Uuid, DateTime<Utc>>,
@@ -213,6 +215,9 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
             .iter()
             .filter_map(|(id, hours)| hours.iter().any(|hour| hour.failed > 0).then_some(*id));
         let failing: Vec<Uuid> = failing.collect();
+        let since_when = views.iter();
+        let since_when = since_when.filter_map(|view| Some((view.id, view.failing_since?)));
+        let since_when: Vec<_> = since_when.collect();
         let mut waiting: HashMap<Uuid, Vec<_>> = HashMap::new();
         for row in app.store.waiting_of(&ids).await? {
             waiting.entry(row.subscription).or_default().push(row);
@@ -222,6 +227,7 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
             now,
             statistics,
             resent: app.store.delivered_by_resending(&failing, since).await?,
+            failing_answers: app.store.failing_answers_of(&since_when).await?,
             waiting,
             budgets: app.store.budgets_of(&ids).await?,
             secrets: app.store.secrets_ending(&ids, (now, now + SECRET_TOLD)).await?,
@@ -242,7 +248,11 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
     let paused_by = facts.paused_by.get(&view.id).copied();
     let waiting = waiting(view, facts, paused_by);
     let quota = quota(app, view, facts);
-    let failing_answer = failing_answer(statistics);
+    // An hour may hold other answers of before it began to fail.
+    let failing_answer = match view.failing_since {
+        Some(_) => facts.failing_answers.get(&view.id).copied().flatten(),
+        None => most_answered(statistics),
+    };
     let said = explain::reseller::subscription(view, paused_by, facts.now);
     let said = match failing_answer.filter(|_| matches!(said.code, "failing" | "degraded")) {
         Some(status) => explain::reseller::answered(said, status),
@@ -279,7 +289,7 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
 }
 
 /// What most of what failed was answered with, in the last hour in which anything did.
-fn failing_answer(statistics: &[StatisticsDelta]) -> Option<u16> {
+fn most_answered(statistics: &[StatisticsDelta]) -> Option<u16> {
     let mut hours = statistics.iter().rev();
     let hour = hours.find(|hour| hour.failed + hour.retried > 0)?;
     let others = hour

@@ -10,10 +10,13 @@ use domain::reason::NotificationReason;
 use uuid::Uuid;
 
 use crate::read::{Count, Name, Nullable};
-use crate::{Error, Store};
+use crate::{Error, Store, column};
 
 /// Most notifications of a subscription that are counted in one status.
 pub const WAITING_COUNTED_MAX: u32 = 1_000;
+
+/// Most notifications of a subscription that are tried again and looked at for the newest failed attempt.
+const FAILING_LOOKED_MAX: i64 = 1_000;
 
 /// What of a subscription waits for the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +93,55 @@ impl Store {
         Ok(rows
             .into_iter()
             .map(|row| (row.subscription, row.count.into()))
+            .collect())
+    }
+
+    /// What the newest failed attempt was answered with, for each of these subscriptions that has one since it fails: `None` when it had no
+    /// answer. Found among what is tried again and by the latest dead letters, each along its index; what is under way at the moment is not
+    /// looked at.
+    pub async fn failing_answers_of(
+        &self,
+        failing: &[(Uuid, DateTime<Utc>)],
+    ) -> Result<HashMap<Uuid, Option<u16>>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT s.subscription AS "subscription!", newest.response_status AS "answer!: Nullable<Count>"
+            FROM UNNEST($1::uuid[], $2::timestamptz[]) AS s(subscription, since)
+            CROSS JOIN LATERAL (
+                SELECT a.response_status
+                FROM (
+                    (SELECT r.id FROM (
+                        SELECT n.id, n.updated_at FROM notifications n
+                        WHERE n.subscription_id = s.subscription AND n.status = 'RETRY'
+                        ORDER BY n.next_attempt_at, n.id LIMIT $3) AS r
+                     ORDER BY r.updated_at DESC LIMIT 1)
+                    UNION ALL
+                    (SELECT l.notification_id FROM dead_letters l
+                     WHERE l.state = 'OPEN' AND l.subscription_id = s.subscription AND l.error_type IS NOT NULL
+                       AND l.created_at >= s.since - interval '10 seconds'
+                     ORDER BY l.created_at DESC, l.id DESC LIMIT 1)
+                    UNION ALL
+                    (SELECT l.notification_id FROM dead_letters l
+                     WHERE l.state = 'REPLAYED' AND l.subscription_id = s.subscription AND l.error_type IS NOT NULL
+                       AND l.created_at >= s.since - interval '10 seconds'
+                     ORDER BY l.created_at DESC, l.id DESC LIMIT 1)) AS c(id)
+                -- One by one along the primary key: a join might read all of the attempts.
+                CROSS JOIN LATERAL (
+                    SELECT t.started_at, t.millis, t.response_status FROM delivery_attempts t
+                    WHERE t.notification_id = c.id AND t.status = 'ERROR' ORDER BY t.number DESC LIMIT 1) AS a
+                -- It is noted that an endpoint fails when an attempt has ended, maybe a little later than that did.
+                WHERE a.started_at + coalesce(a.millis, 0) * interval '1 millisecond' >= s.since - interval '10 seconds'
+                ORDER BY a.started_at DESC LIMIT 1) AS newest
+            "#,
+            &column(failing, |(id, _)| *id),
+            &column(failing, |(_, since)| *since),
+            FAILING_LOOKED_MAX,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| (row.subscription, row.answer.into()))
             .collect())
     }
 

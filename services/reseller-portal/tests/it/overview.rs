@@ -144,15 +144,28 @@ async fn what_failed_and_was_delivered_by_resending_is_told_apart(portal: Portal
 async fn an_endpoint_that_fails_is_told_with_what_it_answers(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     set(&portal, id, "failing_since = now()").await;
-    let mut hours =
-        [TimeDelta::hours(2), TimeDelta::zero()].map(|age| StatisticsDelta::new(id, portal.now() - age));
-    for (hour, status) in hours.iter_mut().zip([503, 401]) {
-        for _ in 0..3 {
-            hour.record(AttemptEnd::Failed, Duration::from_millis(20), Some(status), 10);
-        }
+    // What it answered most often in this hour was before it began to fail.
+    let mut hour = StatisticsDelta::new(id, portal.now());
+    for status in [500, 500, 500, 401] {
+        hour.record(AttemptEnd::Retried, Duration::from_millis(20), Some(status), 10);
     }
-    hours[1].record(AttemptEnd::Delivered, Duration::from_millis(20), Some(200), 10);
-    portal.store.add_delivery_statistics(&hours).await.unwrap();
+    portal.store.add_delivery_statistics(&[hour]).await.unwrap();
+    let answered = async |row: NotificationRow, status: Option<i32>| {
+        let made = row.make(&portal.pool).await;
+        sqlx::query("UPDATE delivery_attempts SET response_status = $2 WHERE notification_id = $1")
+            .bind(made.id.uuid())
+            .bind(status)
+            .execute(&portal.pool)
+            .await
+            .unwrap();
+    };
+    let of = |state, age: TimeDelta| NotificationRow::in_state(state, id).created_at(portal.now() + age);
+    let of_before = of(NotificationState::Retry, TimeDelta::minutes(-5));
+    answered(of_before, Some(500)).await;
+    let unknown = portal.see("/overview").await["subscriptions"][0]["failingAnswer"].clone();
+    assert_eq!(unknown, Value::Null, "nothing is known of since it began to fail");
+    answered(of(NotificationState::Failed, TimeDelta::seconds(1)), Some(403)).await;
+    answered(of(NotificationState::Retry, TimeDelta::seconds(2)), Some(401)).await;
     let seen = portal.see("/overview").await;
     assert_eq!(seen["subscriptions"][0]["failingAnswer"], 401);
     let need = &seen["needsYou"][0];
@@ -162,6 +175,11 @@ async fn an_endpoint_that_fails_is_told_with_what_it_answers(portal: Portal) {
     );
     let text = need["text"].as_str().unwrap();
     assert!(text.contains("did you rotate the signing secret?"), "{text}");
+
+    answered(of(NotificationState::Failed, TimeDelta::seconds(3)), None).await;
+    let seen = portal.see("/overview").await;
+    assert_eq!(seen["subscriptions"][0]["failingAnswer"], Value::Null);
+    assert_eq!(seen["needsYou"][0]["params"]["answer"], Value::Null);
 }
 
 #[testkit::test]

@@ -111,7 +111,7 @@ fn failed_send(number: u32) -> AttemptView {
     }
 }
 
-fn dead_letter(push: Option<Uuid>, notification: Option<Uuid>) -> DeadLetterView {
+pub(crate) fn dead_letter(push: Option<Uuid>, notification: Option<Uuid>) -> DeadLetterView {
     DeadLetterView {
         id: Uuid::from_u128(9),
         lane: DeadLetterLane::Push,

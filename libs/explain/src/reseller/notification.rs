@@ -106,6 +106,9 @@ pub fn describe(history: &NotificationTimeline, teller: &Teller<'_>) -> Story {
     }
 }
 
+/// By whom what a recovery has sent again is resolved: of all that is not done by a person, only that sends notifications again.
+const RECOVERY: &str = "postrider";
+
 struct Told<'a> {
     it: &'a NotificationTimeline,
     teller: &'a Teller<'a>,
@@ -191,19 +194,24 @@ impl Told<'_> {
         if is_told {
             return None;
         }
-        let by = format!("reseller {}", self.it.reseller);
-        let own = self.it.dead_letters.iter().any(|letter| {
-            letter.state == DeadLetterState::Replayed
-                && letter.resolved_at == Some(at)
-                && letter.resolved_by.as_deref() == Some(&by)
-        });
-        let sentence = if own {
-            Sentence::new("replayed", "A replay or resend of yours had it sent again.")
-        } else {
-            Sentence::new(
+        let mut letters = self.it.dead_letters.iter().rev();
+        let letter = letters
+            .find(|letter| letter.state == DeadLetterState::Replayed && letter.resolved_at == Some(at));
+        let by = letter.and_then(|letter| letter.resolved_by.as_deref());
+        let of_replay = format!("reseller {}", self.it.reseller);
+        let sentence = match by {
+            Some(by) if by == of_replay => {
+                Sentence::new("replayed", "A replay or resend of yours had it sent again.")
+            }
+            Some(by) if self.is_own(by) => Sentence::new("resent", "You had it sent again."),
+            Some(RECOVERY) => Sentence::new(
+                "sent-again-after-outage",
+                "It was sent again by itself after the outage.",
+            ),
+            _ => Sentence::new(
                 "sent-again",
                 "It was made due again; its attempts count from the beginning.",
-            )
+            ),
         };
         Some(step(at, sentence))
     }

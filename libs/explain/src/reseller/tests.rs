@@ -7,10 +7,10 @@ use domain::subscription::{PausedBy, SubscriptionState};
 use uuid::Uuid;
 
 use super::{Sentence, Story, Teller, answered, notification};
-use crate::tests::{context, notification as row, now};
-use store::PausePeriod;
+use crate::tests::{context, dead_letter, notification as row, now};
 use store::timeline::NotificationTimeline;
 use store::webhook::StateEntry;
+use store::{DeadLetterState, PausePeriod};
 
 fn told(history: &NotificationTimeline, paused_by: Option<PausedBy>) -> Story {
     told_with(history, paused_by, &[])
@@ -113,6 +113,43 @@ fn what_a_pause_holds_is_told_until_when_it_may_wait() {
     let next = told(&resent, Some(PausedBy::Lane)).next.sentence;
     let from_then = serde_json::json!(now() + TimeDelta::days(30));
     assert_eq!(next.params["givenUpAt"], from_then);
+}
+
+#[test]
+fn what_was_sent_again_is_told_with_who_had_it_sent() {
+    let mut history = row(NotificationStatus::Retry, 2);
+    let at = now() - TimeDelta::minutes(1);
+    history.resent_at = Some(at);
+    let reseller = format!("reseller {}", history.reseller);
+    let visit = format!("Anna <user-17@{}>", history.reseller);
+    for (by, code, text) in [
+        ("ann (1)", "resent", "You had it sent again."),
+        (visit.as_str(), "resent", "You had it sent again."),
+        (
+            reseller.as_str(),
+            "replayed",
+            "A replay or resend of yours had it sent again.",
+        ),
+        (
+            "postrider",
+            "sent-again-after-outage",
+            "It was sent again by itself after the outage.",
+        ),
+        (
+            "maria (2)",
+            "sent-again",
+            "It was made due again; its attempts count from the beginning.",
+        ),
+    ] {
+        let mut letter = dead_letter(None, Some(history.id.uuid()));
+        letter.state = DeadLetterState::Replayed;
+        letter.resolved_at = Some(at);
+        letter.resolved_by = Some(by.to_owned());
+        history.dead_letters = vec![letter];
+        let story = told(&history, None);
+        let step = story.story.iter().find(|step| step.at == Some(at)).unwrap();
+        assert_eq!((step.sentence.code, step.sentence.text.as_str()), (code, text));
+    }
 }
 
 #[test]

@@ -60,6 +60,27 @@ async fn a_wait_for_what_is_paused_ends_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_test_event_is_of_the_type_and_variant_that_are_named() {
+    let tested = async |Json(asked): Json<Value>| {
+        Json(json!({"eventId": OTHER, "notificationId": OTHER, "asked": asked}))
+    };
+    let url = pretended(Router::new().route("/subscriptions/{id}/test", post(tested))).await;
+    for (options, asked) in [
+        ("", json!({})),
+        ("--event-type domain.created", json!({"type": "domain.created"})),
+        (
+            "--event-type domain.created --variant court-order",
+            json!({"type": "domain.created", "variant": "court-order"}),
+        ),
+    ] {
+        let command = format!("subscriptions test {SUBSCRIPTION} --json {options}");
+        let told = run(command.trim(), &url);
+        let told: Value = serde_json::from_str(&told.stdout).expect("JSON");
+        assert_eq!(told["asked"], asked);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_replay_tells_what_it_left_alone() {
     let replay = || async {
         Json(json!({

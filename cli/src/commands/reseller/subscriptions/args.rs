@@ -49,7 +49,7 @@ pub(crate) enum SubscriptionsCommand {
     /// Confirms the address that mails go to, with the code that was sent there.
     Confirm(ConfirmArgs),
     /// Sends a test event; prints the identifier of its notification.
-    Test(Waited),
+    Test(TestArgs),
     /// Deletes one.
     Delete(One),
     /// Shows the deliveries of the last hours in numbers: rates, durations, answers by status.
@@ -143,6 +143,18 @@ pub(crate) struct ConfirmArgs {
     /// Sends the code to the address once more.
     #[arg(long, group = "what")]
     pub(super) send_again: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    pub(super) waited: Waited,
+    /// Sends the example of this event type, whatever the subscription selects; postrider.test when left out.
+    #[arg(long, value_name = "TYPE")]
+    pub(super) event_type: Option<String>,
+    /// Sends this variant of the event type instead of its example.
+    #[arg(long, value_name = "NAME", requires = "event_type")]
+    pub(super) variant: Option<String>,
 }
 
 #[derive(Debug, Args)]

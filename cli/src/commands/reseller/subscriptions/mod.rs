@@ -22,7 +22,9 @@ use crate::shown::{self, Shown, ShownColumn, cell};
 
 pub(crate) use args::SubscriptionsCommand;
 
-use args::{CheckArgs, ConfirmArgs, CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, StatesArgs, Waited};
+use args::{
+    CheckArgs, ConfirmArgs, CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, StatesArgs, TestArgs, Waited,
+};
 use update::update;
 
 /// How often a subscription is looked at that is waited for.
@@ -413,11 +415,18 @@ async fn confirm(args: &ConfirmArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn test(args: &Waited) -> anyhow::Result<()> {
+async fn test(test: &TestArgs) -> anyhow::Result<()> {
+    let args = &test.waited;
     let common = &args.one.common;
     let portal = portal(common)?;
     let path = format!("{}/test", path(args.one.id));
-    let sent: Value = portal.post(&path, &json!({})).await?;
+    let mut body = json!({});
+    for (name, value) in [("type", &test.event_type), ("variant", &test.variant)] {
+        if let Some(value) = value {
+            body[name] = json!(value);
+        }
+    }
+    let sent: Value = portal.post(&path, &body).await?;
     let id: Uuid = cell(&sent, "/notificationId").parse()?;
     if !args.wait {
         return if common.is_json() {

@@ -54,7 +54,7 @@ impl ProblemKind {
     pub const FORBIDDEN: Self = Self::new(
         "forbidden",
         StatusCode::FORBIDDEN,
-        "The API key does not allow this",
+        "This is not allowed",
         "The API key is valid, but none of its roles allows the request.",
     );
     /// Nothing is here.

@@ -376,11 +376,13 @@ impl Store {
                 SELECT DISTINCT s.id, coalesce(s.daily_quota, $3) AS quota, coalesce(s.requests_per_second, $4) AS rate
                 FROM UNNEST($1::uuid[]) AS i(id)
                 JOIN notifications n ON n.id = i.id
-                JOIN subscriptions s ON s.id = n.subscription_id
-                -- As in the fast claim, `CASE` keeps the planner to the ids.
+                -- As in the fast claim, `OFFSET 0` keeps it behind the notifications, and `CASE` keeps the planner to the ids.
+                CROSS JOIN LATERAL (
+                    SELECT id, daily_quota, requests_per_second FROM subscriptions
+                    WHERE id = n.subscription_id AND state IN ('ACTIVE', 'DEGRADED') AND deleted_at IS NULL AND NOT suspended
+                    OFFSET 0) AS s
                 WHERE CASE n.status WHEN 'IN_MEMORY' THEN n.lease_token IS NULL WHEN 'PENDING' THEN true
                       WHEN 'RETRY' THEN n.next_attempt_at <= $5 ELSE false END
-                  AND s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AND NOT s.suspended
                   AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
                 ORDER BY s.id),
             budgets AS (

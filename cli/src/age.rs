@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(time_or_age("2026-11-21 12:00"), time("2026-11-21T12:00:00Z"));
         let (from, to) = (SystemClock.now(), time_or_age("3d").unwrap());
         let three_days = from - to..=SystemClock.now() - to;
-        assert!(three_days.contains(&chrono::TimeDelta::days(3)), "{three_days:?}");
+        assert!(three_days.contains(&TimeDelta::days(3)), "{three_days:?}");
         for none in ["", "3", "yesterday", "3 days"] {
             assert!(time_or_age(none).is_err(), "{none:?}");
         }

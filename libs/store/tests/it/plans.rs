@@ -84,9 +84,10 @@ fn faults(node: &Value, limited: bool) -> Vec<String> {
     let whole_input = matches!(kind, "Hash Join" | "Merge Join") || limited && kind == "Sort";
     let children = || node["Plans"].as_array().into_iter().flatten();
     // What a statement is given, gone through for each row of a table: each pair of them is then looked for in a growing one.
-    let inner = &node["Plans"][1];
+    let (outer, inner) = (&node["Plans"][0], &node["Plans"][1]);
     let each_with_each = kind == "Nested Loop"
         && node["Join Filter"].is_null()
+        && !outer["Relation Name"].is_null()
         && inner["Node Type"] == "Function Scan"
         && inner["Alias"] == "i";
     let window = kind == "WindowAgg" || children().any(|child| child["Node Type"] == "WindowAgg");

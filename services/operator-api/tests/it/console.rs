@@ -9,6 +9,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
 use testkit::eventually;
+use uuid::Uuid;
 
 use crate::rig::Rig;
 
@@ -229,6 +230,21 @@ pub(crate) fn holds(html: &str, parts: &[&str]) {
 /// The entries of this action in the audit log.
 pub(crate) async fn entries(rig: &Rig, action: &str) -> Vec<Value> {
     rig.all(&format!("/audit?action={action}"), 10).await
+}
+
+/// Subjects and notes of these entries.
+pub(crate) async fn acts(rig: &Rig, action: &str) -> Vec<(String, String)> {
+    let log = entries(rig, action).await;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    log.iter()
+        .map(|it| (text(&it["subject"]), text(&it["note"])))
+        .collect()
+}
+
+/// Changes the row that has this identifier as no operation does.
+pub(crate) async fn change(rig: &Rig, sql: &'static str, id: Uuid, text: &str) {
+    let changing = sqlx::query(sql).bind(id).bind(text);
+    changing.execute(&rig.it.pool).await.unwrap();
 }
 
 /// Waits until a visit is over. What was looked up is remembered for 5 seconds.

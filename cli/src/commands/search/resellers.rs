@@ -1,0 +1,155 @@
+//! Resellers and their subscriptions, as those on call find them.
+
+use clap::Args;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{print, query};
+use crate::api::Api;
+use crate::operator::{Common, OperatorArgs};
+use crate::output::{self, Column, Form};
+use crate::part::Part;
+use crate::shown::{self, Shown, ShownColumn};
+
+const SUBSCRIPTIONS: [ShownColumn; 9] = [
+    (Column::whole("subscription"), "/id"),
+    (Column::whole("reseller"), "/resellerId"),
+    (Column::whole("url"), "/url"),
+    (Column::prose("event types").spare(4), "/eventTypes"),
+    (Column::whole("state"), "/state"),
+    (Column::whole("reason").spare(3), "/stateReason"),
+    (Column::time("paused since").spare(2), "/pausedSince"),
+    (Column::whole("paused by").spare(5), "/pausedBy"),
+    (Column::time("failing since").spare(1), "/failingSince"),
+];
+
+const RESELLERS: [ShownColumn; 6] = [
+    (Column::whole("reseller"), "/id"),
+    (Column::whole("subscriptions"), "/subscriptions"),
+    (Column::whole("active"), "/active"),
+    (Column::whole("paused"), "/paused"),
+    (Column::whole("failing"), "/failing"),
+    (Column::time("failing since").spare(1), "/failingSince"),
+];
+
+/// A subscription, as those on call see it.
+const SUBSCRIPTION: [Shown; 15] = [
+    ("reseller", "/resellerId"),
+    ("url", "/url"),
+    ("event types", "/eventTypes"),
+    ("email", "/email"),
+    ("description", "/description"),
+    ("state", "/state"),
+    ("reason", "/stateReason"),
+    ("since", "/stateChangedAt"),
+    ("paused since", "/pausedAt"),
+    ("paused by an operator since", "/heldAt"),
+    ("failing since", "/failingSince"),
+    ("verified", "/verifiedAt"),
+    ("why", "/verificationError"),
+    ("daily quota", "/dailyQuota"),
+    ("requests a second", "/requestsPerSecond"),
+];
+
+/// Which resellers.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  postrider resellers")]
+pub(crate) struct ResellersArgs {
+    /// Lists them, as without it.
+    #[arg(hide = true, value_parser = ["list", "ls"])]
+    list: Option<String>,
+    #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Says of a reseller that nothing was found of whether it is known, and which one may have been meant.
+pub(crate) async fn note_reseller(api: &Api, reseller: Option<&Value>) -> anyhow::Result<()> {
+    let Some(reseller) = reseller.and_then(Value::as_str) else {
+        return Ok(());
+    };
+    let document: Value = api.get("/resellers", &[("limit", "200")]).await?;
+    let known: Vec<&str> = shown::items(&document["items"])
+        .iter()
+        .filter_map(|known| known["id"].as_str())
+        .collect();
+    if !known.contains(&reseller) && document["next"].is_null() {
+        output::note(output::harmless(&format!(
+            "no reseller {reseller} is known: none of that name has a subscription{}",
+            domain::nearest::question(reseller, known)
+        )));
+    }
+    Ok(())
+}
+
+/// The subscriptions that have this endpoint, with whose they are: a URL as it is, or without its query.
+pub(crate) async fn at_endpoint(api: &Api, url: &str) -> anyhow::Result<Vec<(Uuid, String)>> {
+    let url = url.trim_end_matches('/');
+    let document: Value = api
+        .get("/subscriptions", &[("url", url), ("limit", "200")])
+        .await?;
+    let is_there = |found: &str| {
+        let path = found.split('?').next().unwrap_or_default();
+        [found, path].iter().any(|it| {
+            let it = it.trim_end_matches('/');
+            // In mails it stands without its scheme.
+            it == url || it.split_once("://").is_some_and(|(_, rest)| rest == url)
+        })
+    };
+    let found = shown::items(&document["items"]).iter();
+    Ok(found
+        .filter(|it| it["url"].as_str().is_some_and(is_there))
+        .filter_map(|it| Some((it["id"].as_str()?.parse().ok()?, shown::cell(it, "/resellerId"))))
+        .collect())
+}
+
+/// Lists subscriptions, of one reseller or of all.
+pub(crate) async fn subscriptions(
+    operator: &OperatorArgs,
+    form: Form,
+    asked: [(&str, Option<String>); 4],
+) -> anyhow::Result<()> {
+    let (api, query) = (operator.connect()?, query(asked));
+    let mut document: Value = api.get("/subscriptions", &query).await?;
+    if shown::items(&document["items"]).is_empty() {
+        note_reseller(&api, query.get("reseller")).await?;
+    }
+    if form != Form::Json {
+        for it in document["items"].as_array_mut().into_iter().flatten() {
+            note_pause(it);
+        }
+    }
+    print(&document, form, SUBSCRIPTIONS, "subscription")
+}
+
+/// Puts since when a subscription is paused and by whom beside what it says of each pause.
+fn note_pause(subscription: &mut Value) {
+    let at = |name: &str| subscription[name].as_str().map(str::to_owned);
+    let (since, by) = match (at("pausedAt"), at("heldAt")) {
+        (None, None) => return,
+        (Some(own), None) => (own, "its reseller"),
+        (None, Some(held)) => (held, "an operator"),
+        // Both as the API writes them, in UTC.
+        (Some(own), Some(held)) => (own.min(held), "both"),
+    };
+    subscription["pausedSince"] = since.into();
+    subscription["pausedBy"] = by.into();
+}
+
+/// Shows a subscription of whichever reseller.
+pub(crate) async fn subscription(operator: &OperatorArgs, form: Form, id: Uuid) -> anyhow::Result<()> {
+    let path = format!("/subscriptions/{id}");
+    let document: Value = operator.connect()?.get(&path, &()).await?;
+    form.print(&document, || {
+        shown::record("subscription", &document, SUBSCRIPTION)
+    })
+}
+
+/// Lists the resellers that have subscriptions.
+pub(crate) async fn resellers(args: &ResellersArgs) -> anyhow::Result<()> {
+    let query = query(args.part.query());
+    let document: Value = args.common.operator.connect()?.get("/resellers", &query).await?;
+    print(&document, args.common.form(), RESELLERS, "reseller")
+}

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use domain::event::{UnknownFields, is_reserved};
+use domain::event::{EventError, UnknownFields, is_reserved};
 use domain::subscription::is_event_type;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,10 +85,7 @@ impl Definition {
     pub fn findings(&self, name: &str) -> Vec<Finding> {
         let mut findings = Vec::new();
         if !is_event_type(name) {
-            findings.push(Finding::new(
-                "name",
-                "must be an event type such as domain.created",
-            ));
+            findings.push(Finding::new("name", EventError::Type.to_string()));
         } else if is_reserved(name) {
             findings.push(Finding::new(
                 "name",

@@ -6,6 +6,9 @@ use axum::extract::{FromRequest, Request};
 use http_api::{FieldProblem, Problem, TakesBodies, read_body};
 use url::form_urlencoded;
 
+/// Of an act on more than so many, their number has to be typed.
+pub const TYPED_ABOVE: u64 = 1_000;
+
 /// The fields of a form.
 #[derive(Debug, Default)]
 pub struct Fields(Vec<(String, String)>);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
+use domain::event::EventError;
 use domain::notification::NotificationStatus;
 use http_api::{Draft, FieldProblem, Id, Problem};
 use serde::{Deserialize, Serialize};
@@ -92,8 +93,7 @@ impl CancellationPayload {
         }
         let is_type = |name: &String| domain::subscription::is_event_type(name);
         if !self.event_type.as_ref().is_none_or(is_type) {
-            let detail = "must be an event type such as domain.created";
-            errors.push(FieldProblem::new("eventType", detail));
+            errors.push(FieldProblem::new("eventType", EventError::Type.to_string()));
         }
         if self
             .since

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use domain::event::EventError;
 use domain::latency::{Delays, Histogram};
 use http_api::{Id, Params, Problem};
 use serde::{Deserialize, Serialize};
@@ -154,8 +155,7 @@ pub(crate) async fn show(
     let step = within("step", params.step, 1)?;
     let is_type = |name: &String| domain::subscription::is_event_type(name);
     if !params.event_type.as_ref().is_none_or(is_type) {
-        let detail = "must be an event type such as domain.created";
-        return Err(Problem::query("eventType", detail));
+        return Err(Problem::query("eventType", EventError::Type.to_string()));
     }
     let (since, rows) = counted(&app, &reseller, id, params.hours).await?;
     let read = async {

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
+use domain::event::EventError;
 use http_api::Problem;
 use store::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState};
 
@@ -165,7 +166,7 @@ pub(crate) fn event_type(text: &str) -> Result<String, Wrong> {
     if domain::subscription::is_event_type(text) {
         return Ok(text.to_owned());
     }
-    Err(wrong("eventType", "must be an event type such as domain.created"))
+    Err(wrong("eventType", EventError::Type.to_string()))
 }
 
 /// Reads the filter whose words are the fields of `$given`.

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::capability::Capability;
 use domain::counted;
 use http_api::{Id, Params, Problem};
-use pages::{Fields, done};
+use pages::{Fields, TYPED_ABOVE, done};
 use serde::Deserialize;
 use store::ToCancel;
 use url::form_urlencoded;
@@ -20,9 +20,6 @@ use super::frame::Frame;
 use crate::app::App;
 use crate::cancellations::{self, CancellationPayload};
 use crate::request::{Reseller, Resender};
-
-/// From how many on their number has to be typed.
-const TYPED_ABOVE: u64 = 1_000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::TimeDelta;
 use domain::subscription::SubscriptionState;
 use http_api::{Draft, FieldProblem, Id, Problem, Wrong};
-use pages::{Fields, Page, done};
+use pages::{Fields, Page, TYPED_ABOVE, done};
 use store::webhook::RESENT_MAX;
 use uuid::Uuid;
 
@@ -21,8 +21,6 @@ use crate::request::{Reseller, Resender};
 use crate::resends::{self, ResendPayload, ResendsDocument};
 use crate::subscriptions::SubscriptionDocument;
 
-/// From so many on the number has to be typed.
-const TYPED_FROM: u64 = 1_000;
 /// How far back notifications are listed, in hours.
 const WEEK: u32 = 168;
 
@@ -87,7 +85,7 @@ impl ResendAll {
     }
 
     fn is_typed(&self, preview: &Ran) -> bool {
-        preview.sum.count > TYPED_FROM
+        preview.sum.count > TYPED_ABOVE
     }
 }
 
@@ -289,7 +287,7 @@ fn objection(frame: &Frame, fields: &Fields, count: u64) -> Option<FieldProblem>
         let now = frame.number(count);
         let detail = format!("is not the one that was shown: {now} match now, look and send again");
         Some(FieldProblem::new("counted", detail))
-    } else if count > TYPED_FROM && number.replace([',', ' '], "") != count.to_string() {
+    } else if count > TYPED_ABOVE && number.replace([',', ' '], "") != count.to_string() {
         Some(FieldProblem::new("number", format!("must be {count}")))
     } else {
         None

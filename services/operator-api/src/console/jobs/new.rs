@@ -12,6 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::StatusCode;
 use http::header::LOCATION;
 use http_api::{FieldProblem, Payload, Problem, ProblemKind};
+use pages::TYPED_ABOVE;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
@@ -29,8 +30,6 @@ use crate::dead_letters::{self, GroupDocument};
 use crate::note;
 use crate::request::{AUTHENTICATION_TOO_OLD, Operator};
 
-/// From how many dead letters on their number has to be typed.
-const TYPED_ABOVE: u64 = 1_000;
 /// How many groups are shown.
 const GROUPS: &str = "20";
 /// Longest answer of a dry run, in bytes.

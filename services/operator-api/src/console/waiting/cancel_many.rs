@@ -6,6 +6,7 @@ use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
 use http_api::{Params, Payload, Problem};
+use pages::TYPED_ABOVE;
 use serde::Deserialize;
 use url::form_urlencoded;
 use uuid::Uuid;
@@ -19,8 +20,6 @@ use crate::console::visit::Fields;
 use crate::request::Operator;
 
 const HERE: &str = "/console/waiting/cancel";
-/// From how many on their number has to be typed.
-const TYPED_ABOVE: u64 = 1_000;
 
 /// The page.
 pub(super) fn routes() -> Router<Arc<App>> {

@@ -22,10 +22,17 @@ async fn a_slash_at_the_end_leads_to_the_first_page_with_what_was_asked(rig: &Ri
 #[testkit::test]
 async fn a_problem_is_a_page_for_a_person_and_json_for_a_program(rig: &Rig) {
     let browser = Browser::of(rig, Role::Viewer).await;
-    for (path, status) in [("/console/sign-out", 405), ("/console/assets/0/none.css", 404)] {
+    for (path, status, allow) in [
+        ("/console/sign-out", 405, "POST"),
+        ("/console/assets/0/none.css", 404, ""),
+    ] {
         let asked = browser.request("GET", path).header("accept", READS);
         let page = browser.send(asked).await;
-        assert_eq!(page.status, status, "{path}: {page:?}");
+        assert_eq!(
+            (page.status, page.header("allow")),
+            (status, allow),
+            "{path}: {page:?}"
+        );
         holds(&page.html, &["<h1>", "href=\"/console\""]);
         let asked = browser.request("GET", path).header("accept", "application/json");
         let problem = browser.send(asked).await;

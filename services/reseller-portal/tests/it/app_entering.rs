@@ -328,7 +328,11 @@ async fn a_slash_at_the_end_leads_to_the_dashboard_and_a_wrong_method_to_a_page(
         assert_eq!((answer.status, answer.header("location")), (308, leads));
     }
     let answer = browser.get("/app/sign-out").await;
-    assert_eq!(answer.status, 405, "{answer:?}");
+    assert_eq!(
+        (answer.status, answer.header("allow")),
+        (405, "POST"),
+        "{answer:?}"
+    );
     assert!(
         answer.header("content-type").starts_with("text/html"),
         "{answer:?}"

@@ -1,5 +1,6 @@
 //! `/console/lanes`: how each lane goes, and pausing and resuming it.
 
+mod earlier;
 mod pace;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use explain::words;
 use http_api::{Params, Problem};
 use store::push::{HoldView, SWRVE};
 
+use self::earlier::{Earlier, earlier};
 use self::pace::Pace;
 use super::act::{ActForm, note, typed};
 use super::frame::{Frame, Page, done};
@@ -55,6 +57,8 @@ struct Lane {
     queues: Vec<QueueDocument>,
     /// The minutes that were asked for, the last hour by default; none when they could not be read.
     minutes: Vec<MinuteDocument>,
+    /// What had stopped it in these minutes and is over.
+    earlier: Vec<Earlier>,
     /// The pace of the push lane; none when it could not be read.
     pace: Option<Pace>,
     /// To pause it, or to resume it.
@@ -309,16 +313,22 @@ async fn page(
     let mut findings = std::mem::take(&mut status.findings);
     findings.retain(|finding| OF_LANES.contains(&finding.id));
     let broker = status.broker.state;
-    let minutes =
-        [push, reseller].map(|minutes| minutes.map_or_else(|_| Vec::new(), |minutes| minutes.0.items));
+    let histories = [push, reseller].map(|history| match history {
+        Ok(Json(history)) => (history.items, earlier(history.holds, history.pauses)),
+        Err(_) => (Vec::new(), Vec::new()),
+    });
     let mut pace = pace.ok().map(|pace| Pace(pace.0));
     let lanes = status.lanes.take().map(|lanes| {
         // The operation has the push lane first as well.
-        let lanes = lanes.into_iter().zip(minutes);
-        let lane = |(lane, minutes)| {
+        let lanes = lanes.into_iter().zip(histories);
+        let lane = |(lane, (minutes, earlier))| {
             let lane = of(lane, minutes, &mut status, holds.as_deref(), &frame);
             let pace = pace.take_if(|_| lane.is_push());
-            Lane { pace, ..lane }
+            Lane {
+                pace,
+                earlier,
+                ..lane
+            }
         };
         lanes.map(lane).collect()
     });
@@ -366,6 +376,7 @@ fn of(
         holds,
         queues,
         minutes,
+        earlier: Vec::new(),
         pace: None,
     }
 }

@@ -158,6 +158,46 @@ async fn what_waits_for_a_retry_is_made_due_from_where_it_is_seen(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn what_had_stopped_a_lane_is_listed_when_it_is_over(rig: &Rig) {
+    let browser = Browser::of(rig, Role::Operator).await;
+    let (lanes, none) = ("/console/lanes", "No hold and no pause ended in this time.");
+    assert_eq!(browser.see(lanes).await.matches(none).count(), 2);
+    let sql = "INSERT INTO past_holds (class, since, ended_at, probes, last_answer)
+               VALUES ('SWRVE', now() - interval '90 s', now(), 27, $1)";
+    sqlx::query(sql)
+        .bind(HOSTILE)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    let pause = [("name", "reseller"), ("note", "incident 17")];
+    browser.act("/console/lanes/reseller/pause", &pause).await;
+    let page = browser.see(lanes).await;
+    assert_eq!(page.matches(none).count(), 1, "a pause is in force: {page}");
+    holds(
+        &page,
+        &[
+            "Push lane: earlier holds and pauses",
+            "1 min 30 s",
+            "Swrve was out of order; 27 probes, the last failure: ",
+        ],
+    );
+    shows_hostile(&page);
+    browser
+        .act("/console/lanes/reseller/resume", &[("name", "reseller")])
+        .await;
+    let page = browser.see(lanes).await;
+    holds(
+        &page,
+        &[
+            "Reseller lane: earlier holds and pauses",
+            "incident 17",
+            "action=lane.pause,lane.resume&amp;subject=lane/reseller",
+        ],
+    );
+    assert!(!page.contains(none), "{page}");
+}
+
+#[testkit::test]
 async fn what_is_held_is_shown_with_the_lane(rig: &Rig) {
     let sql = "INSERT INTO holds (class, since, probes, probed_at, last_answer) VALUES ('SWRVE', now(), 3, now(), $1)";
     sqlx::query(sql)

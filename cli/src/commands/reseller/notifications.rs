@@ -36,6 +36,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --day 2026-11-22
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED --newer-than 2h --dry-run
   postrider notifications cancel 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications cancel --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status SCHEDULED --dry-run")]
@@ -47,7 +48,7 @@ pub(crate) enum NotificationsCommand {
     Show(OneNotification),
     /// Tells what became of one, in sentences, and what comes next.
     Story(OneNotification<JsonArgs>),
-    /// Adds up what of a subscription waits, by what it waits for and by the day on which its turn comes.
+    /// Adds up what of a subscription waits, by what it waits for and by the day on which its turn comes; or lists what is in line for a day.
     Scheduled(ScheduledArgs),
     /// Sends many of a subscription again that have ended, or counts them.
     Resend(Box<ResendManyArgs>),
@@ -129,7 +130,7 @@ pub(crate) struct ResendArgs {
     within: Within,
 }
 
-const COLUMNS: [ShownColumn; 9] = [
+pub(super) const COLUMNS: [ShownColumn; 9] = [
     (Column::whole("notification"), "/id"),
     (Column::whole("event").spare(6), "/eventId"),
     (Column::whole("event type").spare(4), "/eventType"),

@@ -1,12 +1,14 @@
-//! `postrider notifications scheduled`: what of a subscription waits, added up.
+//! `postrider notifications scheduled`: what of a subscription waits, added up; or what of it is in line for a day.
 
+use chrono::NaiveDate;
 use clap::Args;
 use domain::counted::of as counted;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::notifications::held_by;
+use super::notifications::{COLUMNS, held_by};
 use super::{Common, identifier};
+use crate::commands::search;
 use crate::output::{self, Column};
 use crate::portal::Portal;
 use crate::shown::{self, ShownColumn, cell};
@@ -16,12 +18,22 @@ use crate::shown::{self, ShownColumn, cell};
 A reason is QUOTA (a day with room), RATE (its second), RETRY (the next attempt), PAUSED (the end of a pause), UNVERIFIED (the endpoint's
 verification), POSTPONED (it could not be tried on our side) or TURN (those before it).
 
-Example:
-  postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+Examples:
+  postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --day 2026-11-22")]
 pub(crate) struct ScheduledArgs {
     /// Of which subscription.
     #[arg(value_parser = identifier)]
     subscription: Uuid,
+    /// Lists those that wait for quota or rate until this day, such as 2026-11-22.
+    #[arg(long)]
+    day: Option<NaiveDate>,
+    /// How many of that day are listed, 50 if it is not said.
+    #[arg(long, value_name = "N", requires = "day", value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: Option<u32>,
+    /// Where the previous part of that day ended.
+    #[arg(long, requires = "day")]
+    cursor: Option<String>,
     #[command(flatten)]
     common: Common,
 }
@@ -34,8 +46,27 @@ const SUMS: [ShownColumn; 5] = [
     (Column::time("last").spare(1), "/lastAt"),
 ];
 
-/// Adds up what waits.
+/// Adds up what waits, or lists what is in line for a day.
 pub(crate) async fn run(args: ScheduledArgs) -> anyhow::Result<()> {
+    match args.day {
+        Some(day) => of_day(args, day).await,
+        None => sums(args).await,
+    }
+}
+
+async fn of_day(args: ScheduledArgs, day: NaiveDate) -> anyhow::Result<()> {
+    let path = format!("/subscriptions/{}/scheduled", args.subscription);
+    let query = search::query([
+        ("day", Some(day.to_string())),
+        ("limit", args.limit.map(|limit| limit.to_string())),
+        ("cursor", args.cursor),
+    ]);
+    let document: Value = Portal::connect(&args.common.portal)?.get(&path, &query).await?;
+    let nothing = "nothing is in line for that day; without --day, what waits is added up by day";
+    shown::print(&document, args.common.form(), COLUMNS, nothing)
+}
+
+async fn sums(args: ScheduledArgs) -> anyhow::Result<()> {
     let (id, form) = (args.subscription, args.common.form());
     let path = format!("/subscriptions/{id}/scheduled/summary");
     let summary: Value = Portal::connect(&args.common.portal)?.get(&path, &()).await?;

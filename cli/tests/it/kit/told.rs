@@ -247,7 +247,13 @@ async fn what_waits_is_added_up_with_whose_pause_it_waits_for() {
             "timeZone": "UTC", "pausedBy": "RESELLER", "countedUpTo": 100_000, "total": 7, "waiting": waiting,
         }))
     };
-    let router = Router::new().route("/subscriptions/{id}/scheduled/summary", get(summary));
+    let of_day = async |uri: Uri| {
+        assert_eq!(uri.query(), Some("day=2026-11-22&limit=1"));
+        Json(json!({"items": [held()], "next": "17-x"}))
+    };
+    let router = Router::new()
+        .route("/subscriptions/{id}/scheduled/summary", get(summary))
+        .route("/subscriptions/{id}/scheduled", get(of_day));
     let url = pretended(router).await;
     let command = format!("notifications scheduled {SUBSCRIPTION}");
     let told = run(&command, &url);
@@ -261,6 +267,15 @@ async fn what_waits_is_added_up_with_whose_pause_it_waits_for() {
     let json: Value = serde_json::from_str(&run(&format!("{command} -o json"), &url).stdout).expect("JSON");
     assert_eq!(json["total"], 7);
     assert_eq!(run(&format!("{command} -o name"), &url).stdout, "PAUSED\n");
+
+    let told = run(&format!("{command} --day 2026-11-22 --limit 1"), &url);
+    assert!(
+        told.stdout.contains(OTHER) && told.stderr.contains("add --cursor 17-x"),
+        "{told:?}"
+    );
+    for wrong in ["--day tomorrow", "--limit 1", "--cursor 17-x"] {
+        assert_eq!(run(&format!("{command} {wrong}"), &url).code, Some(2), "{wrong}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -69,7 +69,28 @@ fn stretches(length: u64, zone: chrono_tz::Tz, turn: impl Fn(u64) -> DateTime<Ut
     stretches
 }
 
+/// The first place of a day, and that of the next one.
+fn places(stretches: &[Stretch], day: NaiveDate) -> Option<(i64, Option<i64>)> {
+    let at = stretches.iter().position(|stretch| stretch.day == day)?;
+    let first = |stretch: &Stretch| stretch.first.cast_signed();
+    Some((first(&stretches[at]), stretches.get(at + 1).map(first)))
+}
+
 impl Store {
+    /// Which places in a line have their turns on a day: the first one, counted from 0, and the one after the last where other days follow; none
+    /// where no turn comes on that day. Whether so many are in line is not looked at.
+    pub(super) async fn places_of(
+        &self,
+        subscription: Uuid,
+        day: NaiveDate,
+    ) -> Result<Option<(i64, Option<i64>)>, Error> {
+        let limits = self.line_limits(subscription).await?;
+        // What is farther back is told the turn of the last of these places.
+        let length = u64::from(LINE_COUNTED_MAX) + 1;
+        let stretches = stretches(length, self.line_terms.zone, |ahead| limits.turn(ahead));
+        Ok(places(&stretches, day))
+    }
+
     /// What of a subscription waits, counted up to `most` in each status. Whose it is, is for the caller to know.
     pub async fn waiting_sums(&self, subscription: Uuid, most: u32) -> Result<Vec<WaitingSum>, Error> {
         let mut sums = self.sums_in_line(subscription, most).await?;
@@ -155,7 +176,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use chrono::{TimeDelta, TimeZone as _};
+    use chrono::{Datelike as _, TimeDelta, TimeZone as _};
 
     use super::*;
 
@@ -169,6 +190,11 @@ mod tests {
         assert_eq!(cut[0].last_at, turn(11));
         assert_eq!(cut[2].last_at, turn(39));
         assert!(stretches(0, chrono_tz::UTC, turn).is_empty());
+        let of = |day: u32| places(&cut, noon.date_naive().with_day(day).unwrap());
+        assert_eq!(of(21), Some((0, Some(12))));
+        assert_eq!(of(22), Some((12, Some(36))));
+        assert_eq!(of(23), Some((36, None)));
+        assert_eq!((of(20), of(24)), (None, None));
         let long = stretches(100_000, chrono_tz::UTC, |ahead| {
             noon + TimeDelta::days(ahead.cast_signed())
         });

@@ -2,7 +2,7 @@
 //!
 //! An identifier begins with the time of its event, so that a list by time is a range of identifiers.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
 use uuid::Uuid;
@@ -99,10 +99,15 @@ pub struct LineFilter {
     pub reasons: Vec<NotificationReason>,
     /// Their event types.
     pub event_types: Vec<String>,
+    /// The day on which their turns come, as [`Store::waiting_sums`] tells days apart.
+    pub day: Option<NaiveDate>,
 }
 
 /// Where the next part of a list by due time begins.
 pub type DueCursor = (DateTime<Utc>, Uuid);
+
+/// Before all that is in line.
+const IN_FRONT: DueCursor = (DateTime::UNIX_EPOCH, Uuid::nil());
 
 impl Store {
     /// Notifications of a subscription, the newest event first. Whose the subscription is, is for the caller to know.
@@ -183,11 +188,18 @@ impl Store {
         after: Option<DueCursor>,
         limit: u32,
     ) -> Result<Page<NotificationRow, DueCursor>, Error> {
-        let (due, id) = after.unwrap_or((DateTime::UNIX_EPOCH, Uuid::nil()));
+        let Some((front, end)) = self.part_of_line(subscription, filter.day).await? else {
+            let (items, next) = (Vec::new(), None);
+            return Ok(Page { items, next });
+        };
+        let (due, id) = after.map_or(front, |after| after.max(front));
         let filtered = !(filter.reasons.is_empty() && filter.event_types.is_empty());
         let rows = i64::from(limit);
         let examined_max = if filtered { EXAMINED_MAX.max(rows) } else { rows };
         let last = self.last_in_line(subscription, (due, id), examined_max).await?;
+        // The list ends with the day, and may end sooner.
+        let end = end.filter(|end| last.is_none_or(|last| *end <= last));
+        let bound = end.or(last);
         let reasons: Vec<&str> = filter.reasons.iter().map(NotificationReason::as_str).collect();
         let mut items = sqlx::query_as!(
             NotificationRow,
@@ -210,9 +222,9 @@ impl Store {
             rows,
             &reasons as &[&str],
             &filter.event_types,
-            last.is_none(),
-            last.map(|(at, _)| at),
-            last.map(|(_, id)| id),
+            bound.is_none(),
+            bound.map(|(at, _)| at),
+            bound.map(|(_, id)| id),
         )
         .fetch_all(&self.pool)
         .await?;
@@ -222,8 +234,9 @@ impl Store {
                 .last()
                 .and_then(|row| Some((row.next_attempt_at?, row.id.uuid())))
         } else {
-            last
+            bound
         };
+        let next = next.filter(|next| end != Some(*next));
         let list = items.iter_mut().map(|row| row.listed(subscription));
         self.tell_turns(list.collect()).await?;
         Ok(Page { items, next })
@@ -248,6 +261,33 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?)
+    }
+
+    /// The part of a line whose turns come on a day, all of it without one: what it comes after, and its last one where others follow. None where
+    /// it is empty.
+    async fn part_of_line(
+        &self,
+        subscription: Uuid,
+        day: Option<NaiveDate>,
+    ) -> Result<Option<(DueCursor, Option<DueCursor>)>, Error> {
+        let Some(day) = day else {
+            return Ok(Some((IN_FRONT, None)));
+        };
+        let Some((first, following)) = self.places_of(subscription, day).await? else {
+            return Ok(None);
+        };
+        let front = match first {
+            0 => Some(IN_FRONT),
+            ahead => self.last_in_line(subscription, IN_FRONT, ahead).await?,
+        };
+        let Some(front) = front else {
+            return Ok(None);
+        };
+        let end = match following {
+            Some(following) => self.last_in_line(subscription, front, following - first).await?,
+            None => None,
+        };
+        Ok(Some((front, end)))
     }
 
     /// The place in line up to which a page looks, when there may be more beyond it.

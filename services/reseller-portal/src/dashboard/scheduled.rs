@@ -5,6 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use chrono::NaiveDate;
 use domain::capability::Capability;
 use domain::notification::NotificationStatus;
 use http_api::paging::List;
@@ -41,6 +42,8 @@ struct Scheduled {
     frame: Frame,
     subscription: SubscriptionDocument,
     summary: SummaryDocument,
+    /// The day that is asked for.
+    day: Option<NaiveDate>,
     rows: List<RowDocument>,
     /// Soonest first.
     retries: Vec<RowDocument>,
@@ -65,10 +68,29 @@ impl Scheduled {
         self.summary.total >= u64::from(self.summary.counted_up_to)
     }
 
-    /// Where all that are in line are cancelled; none where the list is of a reason or of several event types, which only the list knows.
+    /// Whether it is a sum of what is in line, which the list below has.
+    fn is_in_line(&self, sum: &SumDocument) -> bool {
+        matches!(sum.reason, WaitsFor::Quota | WaitsFor::Rate | WaitsFor::Postponed)
+    }
+
+    /// The days on which the turns of the line come, and the one that is asked for.
+    fn days(&self) -> Vec<NaiveDate> {
+        let in_line = self.summary.waiting.iter().filter(|sum| self.is_in_line(sum));
+        let mut days: Vec<_> = in_line.filter_map(|sum| sum.day).chain(self.day).collect();
+        days.sort_unstable();
+        days.dedup();
+        days
+    }
+
+    fn is_asked_for(&self, day: &NaiveDate) -> bool {
+        self.day.as_ref() == Some(day)
+    }
+
+    /// Where all that are in line are cancelled; none where the list is of a reason, of a day or of several event types, which only the list knows.
     fn cancel_all(&self) -> Option<String> {
         let event_type = self.frame.asked("eventType");
-        let is_of_all = self.frame.asked("reason").is_empty() && !event_type.contains(',');
+        let is_of_all =
+            self.frame.asked("reason").is_empty() && self.day.is_none() && !event_type.contains(',');
         let is_possible = is_of_all && !self.rows.items.is_empty();
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("status", NotificationStatus::Scheduled.as_str());
@@ -80,7 +102,7 @@ impl Scheduled {
     }
 
     fn is_filtered(&self) -> bool {
-        ["reason", "eventType"]
+        ["reason", "eventType", "day"]
             .iter()
             .any(|name| !self.frame.asked(name).is_empty())
     }
@@ -108,6 +130,7 @@ async fn page(
     // One after the other: a page takes one connection at a time, as an operation does.
     let subscription = super::subscription(&app, &reseller, id).await?;
     let summary = waiting::sums(&app, &reseller, id, COUNTED_MAX).await?;
+    let day = params.day;
     let rows = notifications::scheduled(State(Arc::clone(&app)), reseller.clone(), Id(id), Params(params))
         .await?
         .0;
@@ -118,6 +141,7 @@ async fn page(
         frame,
         subscription,
         summary,
+        day,
         rows,
         retries,
         has_more_retries,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
 use http_api::paging::{self, List};
@@ -184,6 +184,9 @@ pub(crate) struct ScheduledParams {
     /// Of these event types, separated by commas; of any when missing.
     #[param(example = "domain.created")]
     pub(crate) event_type: Option<String>,
+    /// Whose turns come on this day, by the limits of this moment: a `day` of the summary, whose 31st day stands for all that follow.
+    #[param(example = "2026-11-22")]
+    pub(crate) day: Option<NaiveDate>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub(crate) limit: Option<u32>,
@@ -221,6 +224,7 @@ pub(crate) async fn scheduled(
     let filter = LineFilter {
         reasons: reasons(params.reason.as_deref())?,
         event_types: event_types(params.event_type.as_deref())?,
+        day: params.day,
     };
     app.subscription(&reseller, id).await?;
     let list = app.store.list_scheduled(id, &filter, after, limit);

@@ -1,5 +1,7 @@
 //! One list over all subscriptions, what waits in sums, the story of a notification, and cancelling one.
 
+use std::collections::BTreeMap;
+
 use chrono::TimeDelta;
 use domain::notification::NotificationState::{
     self, Failed, GivenUp, Pending, Retry, Scheduled, Sending, Sent,
@@ -213,9 +215,32 @@ async fn what_waits_is_summed_up_by_day_and_by_what_it_waits_for(portal: Portal)
             .len(),
         0
     );
-    portal
-        .refused("GET", &format!("{path}?reason=X"), None, (400, "invalid-query"))
-        .await;
+    for wrong in ["reason=X", "day=tomorrow"] {
+        portal
+            .refused("GET", &format!("{path}?{wrong}"), None, (400, "invalid-query"))
+            .await;
+    }
+
+    let in_line = sums
+        .iter()
+        .filter(|sum| ["QUOTA", "RATE"].map(Value::from).contains(&sum["reason"]));
+    let mut days: BTreeMap<&str, u64> = BTreeMap::new();
+    for sum in in_line {
+        *days.entry(sum["day"].as_str().unwrap()).or_default() += sum["count"].as_u64().unwrap();
+    }
+    assert_eq!(days.values().copied().collect::<Vec<_>>(), [2, 2, 1]);
+    for (day, count) in &days {
+        for limit in [1, 2, 50] {
+            let of_day = portal.all(&format!("{path}?day={day}"), limit).await;
+            assert_eq!(of_day.len() as u64, *count, "{day} by {limit}");
+            let is_of_it = |it: &Value| it["nextAttemptAt"].as_str().unwrap().starts_with(day);
+            assert!(of_day.iter().all(is_of_it), "{day}: {of_day:?}");
+        }
+    }
+    let first = days.keys().next().unwrap();
+    let by_rate = format!("{path}?day={first}&reason=RATE");
+    assert_eq!(portal.all(&by_rate, 50).await.len(), 1);
+    assert!(portal.all(&format!("{path}?day=2020-01-01"), 50).await.is_empty());
 
     portal
         .done("POST", &format!("/subscriptions/{id}/pause"), 200)

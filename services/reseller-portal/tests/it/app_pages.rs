@@ -503,3 +503,36 @@ async fn a_page_that_has_not_changed_is_not_sent_again(portal: Portal) {
     let again = browser.request("GET", &path).header("if-none-match", &tag);
     assert_eq!(browser.send(again).await.status, 304);
 }
+
+#[testkit::test]
+async fn what_is_in_line_is_listed_for_a_day(portal: Portal) {
+    let id = SubscriptionRow::active().daily_quota(1).make(&portal.pool).await;
+    for _ in 0..3 {
+        let row = NotificationRow::in_state(NotificationState::Scheduled, id);
+        row.make(&portal.pool).await;
+    }
+    let scheduled = format!("/subscriptions/{id}/scheduled");
+    let summary = portal.see(&format!("{scheduled}/summary")).await;
+    let sums = summary["waiting"].as_array().unwrap();
+    let days: Vec<_> = sums.iter().map(|sum| sum["day"].as_str().unwrap()).collect();
+    assert_eq!(days.len(), 3, "one a day: {summary}");
+    let line = portal.see(&scheduled).await;
+    let line = line["items"].as_array().unwrap();
+    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/scheduled"));
+    let all = browser.see(&path).await;
+    for (day, row) in days.iter().zip(line) {
+        let link = format!("href=\"{path}?day={day}\"");
+        let choice = format!("<option value=\"{day}\">");
+        assert!(all.contains(&link) && all.contains(&choice), "{all}");
+        let page = browser.see(&format!("{path}?day={day}")).await;
+        let row = format!("<tr id=\"n-{}\"", row["id"].as_str().unwrap());
+        assert_eq!(page.matches("<tr id=\"n-").count(), 1, "{page}");
+        let chosen = format!("<option value=\"{day}\" selected>");
+        assert!(page.contains(&row) && page.contains(&chosen), "{page}");
+        let cancel = format!("/app/s/{id}/cancel?");
+        assert!(!page.contains(&cancel), "they cannot be cancelled by day: {page}");
+    }
+    let none = browser.see(&format!("{path}?day=2020-01-01")).await;
+    assert!(none.contains("None is like this."), "{none}");
+    assert_eq!(browser.get(&format!("{path}?day=tomorrow")).await.status, 400);
+}

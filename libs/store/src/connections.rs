@@ -9,7 +9,7 @@ pub struct Connections {
     pub service: String,
     /// Those that something is being done with.
     pub busy: u32,
-    /// Those that are open and wait for work.
+    /// Those that are open and wait for work, in the pool or between two batches.
     pub idle: u32,
     /// Most that may be open.
     pub most: u32,
@@ -18,7 +18,7 @@ pub struct Connections {
 impl Store {
     /// Counts the connections. The numbers are taken one after the other, so they may be off by what changes meanwhile.
     pub fn connections(&self) -> Connections {
-        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
+        let idle = u32::try_from(self.pool.num_idle() + self.resting.count()).unwrap_or(u32::MAX);
         Connections {
             service: self.service_name(),
             busy: self.pool.size().saturating_sub(idle),

@@ -29,6 +29,7 @@ pub mod push;
 mod read;
 mod rescued;
 mod resolution;
+mod resting;
 mod restore;
 mod retention;
 mod retry_now;
@@ -44,6 +45,7 @@ pub mod webpush;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::resting::Resting;
 use crate::session::Sessions;
 use crate::webhook::LineTerms;
 use sqlx::migrate::{Migration, Migrator};
@@ -121,6 +123,8 @@ impl Settings {
 #[derive(Debug, Clone)]
 pub struct Store {
     pool: PgPool,
+    /// Of the pool, for the batches that follow one another all the time.
+    resting: Arc<Resting>,
     line_terms: LineTerms,
     /// For leases.
     leases: PgPool,
@@ -144,6 +148,7 @@ impl Store {
             Arc::new(task)
         });
         Ok(Self {
+            resting: Resting::new(pool.clone()),
             pool,
             leases,
             line_terms: settings.line_terms,
@@ -156,6 +161,7 @@ impl Store {
     pub fn from_pool(pool: PgPool) -> Self {
         Self {
             leases: pool.clone(),
+            resting: Resting::new(pool.clone()),
             pool,
             line_terms: LineTerms::default(),
             shared_sessions: Arc::default(),
@@ -214,7 +220,10 @@ impl Store {
 
     /// Closes every connection; operations under way are waited for.
     pub async fn close(&self) {
-        tokio::join!(self.pool.close(), self.leases.close());
+        // Closed from here on: what rests can only go.
+        let closing = self.pool.close();
+        self.resting.end();
+        tokio::join!(closing, self.leases.close());
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::push::{Platform, PushId};
+use sqlx::Connection as _;
 use uuid::Uuid;
 
 use crate::read::{Count, Name};
@@ -54,7 +55,8 @@ impl Store {
     pub async fn claim_pushes(&self, ids: &[PushId], claim: Claim<'_>) -> Result<Vec<ClaimedPush>, Error> {
         let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let lease_token = Uuid::now_v7();
-        let mut transaction = self.pool.begin().await?;
+        let mut connection = self.resting.take().await?;
+        let mut transaction = connection.begin().await?;
         let claimed = sqlx::query_as!(
             ClaimedPush,
             r#"
@@ -95,6 +97,7 @@ impl Store {
         let tentative = Tentative::new(self, Taken::Pushes(ids, lease_token));
         transaction.commit().await?;
         tentative.keep();
+        connection.rest();
         Ok(claimed)
     }
 

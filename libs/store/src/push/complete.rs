@@ -39,6 +39,7 @@ impl Store {
         let text = |of: fn(&Classification) -> Option<&str>| {
             column(completions, move |c| of(&c.classification).map(storable))
         };
+        let mut connection = self.resting.take().await?;
         let completed = sqlx::query_file_scalar!(
             "queries/push/complete_pushes.sql",
             &column(completions, |c| c.id.uuid()),
@@ -56,8 +57,9 @@ impl Store {
             &text(|v| v.other_error.as_deref()) as &[Option<Cow<'_, str>>],
             &text(|v| v.fingerprint.as_deref()) as &[Option<Cow<'_, str>>],
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&mut *connection)
         .await?;
+        connection.rest();
         Ok(completed.into_iter().map(PushId::from).collect())
     }
 }

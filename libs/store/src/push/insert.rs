@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::push::{PushId, PushRequest, PushStatus};
+use sqlx::Connection as _;
 use uuid::Uuid;
 
 use crate::{Error, Store, interval};
@@ -96,11 +97,13 @@ impl Store {
         pushes: &[NewPush],
         queue_lease: Duration,
     ) -> Result<Vec<Inserted>, Error> {
+        let mut connection = self.resting.take().await?;
         if pushes.iter().all(|push| push.idempotency.is_none()) {
-            insert(&self.pool, &Columns::of(pushes.iter()), queue_lease).await?;
+            insert(&mut *connection, &Columns::of(pushes.iter()), queue_lease).await?;
+            connection.rest();
             return Ok(vec![Inserted::New; pushes.len()]);
         }
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = connection.begin().await?;
         let verdicts = super::idempotency::remember(&mut transaction, pushes).await?;
         let new = pushes
             .iter()
@@ -109,6 +112,7 @@ impl Store {
             .map(|(push, _)| push);
         insert(&mut *transaction, &Columns::of(new), queue_lease).await?;
         transaction.commit().await?;
+        connection.rest();
         Ok(verdicts)
     }
 }

@@ -12,7 +12,7 @@ use chrono_tz::Tz;
 use domain::lifecycle::Attempts;
 use domain::notification::NotificationId;
 use domain::reason::NotificationReason;
-use sqlx::{Postgres, Transaction};
+use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::tentative::{Taken, Tentative};
@@ -325,9 +325,10 @@ impl Store {
         terms: &ClaimTerms,
         started: Instant,
     ) -> Result<(Claims, Tentative), Error> {
-        self.begin_counting(ids, today, terms).await?;
+        let mut connection = self.resting.take().await?;
+        Self::begin_counting(&mut connection, ids, today, terms).await?;
         let lease_token = Uuid::now_v7();
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = connection.begin().await?;
         let rows = sqlx::query_file_as!(
             ClaimRow,
             "queries/webhook/claim_slow.sql",
@@ -345,8 +346,11 @@ impl Store {
         )
         .fetch_all(&mut *transaction)
         .await?;
-        self.commit_claims(transaction, rows, lease_token, terms.at + started.elapsed())
-            .await
+        let claims = self
+            .commit_claims(transaction, rows, lease_token, terms.at + started.elapsed())
+            .await?;
+        connection.rest();
+        Ok(claims)
     }
 
     /// Commits what a claiming statement has returned. The caller keeps them in the moment in which it hands them on.
@@ -369,7 +373,12 @@ impl Store {
     }
 
     /// Makes the rows that count quota and pace where there are none yet, so that a claim finds them to lock.
-    async fn begin_counting(&self, ids: &[Uuid], today: NaiveDate, terms: &ClaimTerms) -> Result<(), Error> {
+    async fn begin_counting(
+        connection: &mut PgConnection,
+        ids: &[Uuid],
+        today: NaiveDate,
+        terms: &ClaimTerms,
+    ) -> Result<(), Error> {
         sqlx::query!(
             r#"
             WITH counted AS (
@@ -401,7 +410,7 @@ impl Store {
             terms.rate(),
             terms.at,
         )
-        .execute(&self.pool)
+        .execute(connection)
         .await?;
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! give up. What it leaves alone is decided by the whole rule, in `claim`.
 
 use chrono::NaiveDate;
+use sqlx::Connection as _;
 use uuid::Uuid;
 
 use crate::tentative::Tentative;
@@ -18,7 +19,8 @@ impl Store {
         today: NaiveDate,
         terms: &ClaimTerms,
     ) -> Result<(Claims, Tentative), Error> {
-        let mut transaction = self.pool.begin().await?;
+        let mut connection = self.resting.take().await?;
+        let mut transaction = connection.begin().await?;
         let rows = sqlx::query_file_as!(
             ClaimRow,
             "queries/webhook/claim_fast.sql",
@@ -33,6 +35,10 @@ impl Store {
         )
         .fetch_all(&mut *transaction)
         .await?;
-        self.commit_claims(transaction, rows, lease_token, terms.at).await
+        let claims = self
+            .commit_claims(transaction, rows, lease_token, terms.at)
+            .await?;
+        connection.rest();
+        Ok(claims)
     }
 }

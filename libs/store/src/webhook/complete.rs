@@ -90,6 +90,7 @@ impl Store {
         completions: &[DeliveryCompletion],
         at: DateTime<Utc>,
     ) -> Result<HashSet<NotificationId>, Error> {
+        let mut connection = self.resting.take().await?;
         let completed = if completions.iter().all(is_ordinary) {
             let succeeded = |c: &DeliveryCompletion| c.classification.health == HealthSignal::Success;
             let all_succeeded = completions.iter().all(succeeded);
@@ -99,13 +100,14 @@ impl Store {
                 at,
                 all_succeeded
             )
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *connection)
             .await?
         } else {
             complete!("queries/webhook/complete_deliveries.sql", completions, at)
-                .fetch_all(&self.pool)
+                .fetch_all(&mut *connection)
                 .await?
         };
+        connection.rest();
         Ok(completed.into_iter().map(NotificationId::from).collect())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
-use sqlx::{PgConnection, Postgres, Transaction};
+use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::webhook::event_key::{self, EventKey, Known};
@@ -73,15 +73,17 @@ impl Store {
         queued: bool,
         queue_lease: Duration,
     ) -> Result<Vec<InsertedEvent>, Error> {
+        let mut connection = self.resting.take().await?;
         if events.iter().all(|event| event.keys.is_empty()) {
-            let mut connection = self.pool.acquire().await?;
             let all: Vec<&NewEvent> = events.iter().collect();
             let fanned = insert(&mut connection, &all, queued, queue_lease).await?;
+            connection.rest();
             return Ok(answers(events, fanned, &HashMap::new()));
         }
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = connection.begin().await?;
         let inserted = insert_new(&mut transaction, events, queued, queue_lease).await?;
         transaction.commit().await?;
+        connection.rest();
         Ok(inserted)
     }
 

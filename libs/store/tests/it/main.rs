@@ -49,6 +49,7 @@ mod releases;
 mod rescue;
 mod reseller;
 mod resolution;
+mod resting;
 mod restoring;
 mod retention;
 mod retry_now;

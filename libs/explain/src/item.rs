@@ -59,19 +59,26 @@ impl Item<'_> {
         }
     }
 
-    /// Who has cancelled it, as far as that is known: many that are cancelled at once have no act of their own, but a dead letter each.
+    /// That it was cancelled, and by whom.
     pub(crate) fn cancelled(&self) -> String {
-        let action = format!("{}.cancel", self.kind);
+        sentence(&format!("Was cancelled{}", self.cancelled_by()))
+    }
+
+    /// Who has cancelled it, as far as that is known: many that are cancelled at once have no act of their own, but a dead letter each, or the
+    /// act about all of them if they stay delivered.
+    pub(crate) fn cancelled_by(&self) -> String {
+        let actions = ["cancel", "cancel-many"].map(|action| format!("{}.{action}", self.kind));
         let mut acts = self.acts.iter().rev();
-        let act = acts.find(|act| act.action == action);
+        let act = acts.find(|act| actions.contains(&act.action));
         let by_act = act.map(|act| (act.at, act.actor.as_str(), act.note.as_deref()));
-        let by = by_act.or_else(|| self.cancelled_by_letter());
-        let by = by.map_or(String::new(), |(at, by, note)| {
+        // An act before that may have cancelled an earlier sending again.
+        let by = [self.cancelled_by_letter(), by_act].into_iter().flatten();
+        let by = by.max_by_key(|(at, ..)| *at);
+        by.map_or(String::new(), |(at, by, note)| {
             let note = note.unwrap_or("no reason given");
             let when = relative(at, self.context.now);
             format!(" by {by}, {when}: {note}")
-        });
-        sentence(&format!("Was cancelled{by}"))
+        })
     }
 
     /// When, by whom and why it was cancelled, by the dead letter of that.

@@ -106,6 +106,10 @@ impl Describer<'_> {
             let text = "Sending it again was asked for; its attempts count from the beginning.".to_owned();
             lines.push(Line { at, text });
         }
+        if let Some(at) = it.resend_cancelled_at() {
+            let text = "Sending it again was cancelled; it stays delivered.".to_owned();
+            lines.push(Line { at, text });
+        }
         lines.extend(self.waiting());
         lines.sort_by_key(|line| line.at);
         lines
@@ -191,10 +195,7 @@ impl Describer<'_> {
     fn state(&self) -> (String, Next) {
         let it = self.history;
         match it.status {
-            NotificationStatus::Sent => {
-                let headline = format!("The endpoint accepted it at attempt {}.", it.attempts);
-                (headline, Next::some_time("Nothing: it is done."))
-            }
+            NotificationStatus::Sent => (self.delivered(), Next::some_time("Nothing: it is done.")),
             NotificationStatus::Failed => {
                 let headline = format!(
                     "Will not be sent again: attempt {} {}",
@@ -213,6 +214,25 @@ impl Describer<'_> {
                 })
             }
         }
+    }
+
+    /// That it was delivered, and who has cancelled sending it again.
+    fn delivered(&self) -> String {
+        let it = self.history;
+        if it.resend_cancelled_at().is_none() {
+            return format!("The endpoint accepted it at attempt {}.", it.attempts);
+        }
+        let cancelled = sentence(&format!(
+            "Sending it again was cancelled{}",
+            self.item().cancelled_by()
+        ));
+        let when = it
+            .finished_at
+            .map_or(String::new(), |at| format!(", {}", self.context.when(at)));
+        format!(
+            "It stays delivered: the endpoint accepted it at attempt {}{when}. {cancelled}",
+            it.accepted_at_attempt().unwrap_or(it.resent_after)
+        )
     }
 
     /// What keeps everything of its subscription, or all of the lane, from being sent.

@@ -137,7 +137,7 @@ pub(crate) fn dead_letter(push: Option<Uuid>, notification: Option<Uuid>) -> Dea
     }
 }
 
-fn act(action: &str) -> AuditView {
+pub(crate) fn act(action: &str) -> AuditView {
     AuditView {
         id: Uuid::from_u128(4),
         at: now() - TimeDelta::minutes(2),

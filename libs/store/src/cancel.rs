@@ -1,6 +1,6 @@
 //! Cancelling what has not been sent yet. That is final: no resend and no replay sends it. Its dead letter is discarded
 //! from the beginning, with the operator's note, since there is nothing to mend: it is in the lists, and waits for no
-//! operator.
+//! operator. A notification that had been delivered and was to be sent again is no such case: it stays delivered.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -18,12 +18,23 @@ use crate::{Act, Error, stored};
 pub enum Cancellation<S> {
     /// It was in this status, and will not be sent.
     Done(S),
+    /// It had been delivered and was to be sent again, in this status. It will not be, and stays delivered.
+    StaysDelivered(S),
     /// It is being sent: the database cannot tell whether it still could be stopped.
     BeingSent,
     /// It has ended before.
     Ended(S),
     /// There is no such thing.
     Unknown,
+}
+
+/// How many were cancelled at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CancelledMany {
+    /// All of them.
+    pub cancelled: u64,
+    /// Those of them that had been delivered, were to be sent again, and stay delivered.
+    pub delivered: u64,
 }
 
 /// Most that are cancelled at once.
@@ -73,6 +84,8 @@ pub(crate) struct Found {
     pub(crate) claimed: bool,
     /// Whether it is cancelled now.
     pub(crate) cancelled: bool,
+    /// Whether only sending it again is: it stays delivered.
+    pub(crate) delivered: bool,
 }
 
 /// Commits what a statement that cancels a `kind` has done, with its entry in the audit log.
@@ -94,11 +107,18 @@ pub(crate) async fn commit<S: FromStr>(
             Cancellation::Ended(status)
         });
     }
-    let (action, details) = (format!("{kind}.cancel"), json!({ "status": found.status }));
+    let (action, mut details) = (format!("{kind}.cancel"), json!({ "status": found.status }));
+    if found.delivered {
+        details["delivered"] = json!(true);
+    }
     let entry = act.entry(&action, format!("{kind}/{id}"), details);
     entry.record(&mut transaction).await?;
     transaction.commit().await?;
-    Ok(Cancellation::Done(status))
+    Ok(if found.delivered {
+        Cancellation::StaysDelivered(status)
+    } else {
+        Cancellation::Done(status)
+    })
 }
 
 /// Commits what a statement that cancels several of a `kind` has done, with one entry about `subject` in the audit log. Returns how many were
@@ -109,17 +129,23 @@ pub(crate) async fn commit_all(
     (kind, subject): (&'static str, String),
     chosen: Value,
     act: Act<'_>,
-) -> Result<u64, Error> {
-    let cancelled = found.iter().filter(|found| found.cancelled).count() as u64;
-    if cancelled == 0 {
-        return Ok(0);
+) -> Result<CancelledMany, Error> {
+    let many = CancelledMany {
+        cancelled: found.iter().filter(|found| found.cancelled).count() as u64,
+        delivered: found.iter().filter(|found| found.delivered).count() as u64,
+    };
+    if many.cancelled == 0 {
+        return Ok(many);
     }
-    let (action, details) = (
+    let (action, mut details) = (
         format!("{kind}.cancel-many"),
-        json!({ "cancelled": cancelled, "filter": chosen }),
+        json!({ "cancelled": many.cancelled, "filter": chosen }),
     );
+    if many.delivered > 0 {
+        details["delivered"] = json!(many.delivered);
+    }
     let entry = act.entry(&action, subject, details);
     entry.record(&mut transaction).await?;
     transaction.commit().await?;
-    Ok(cancelled)
+    Ok(many)
 }

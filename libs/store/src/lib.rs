@@ -57,7 +57,7 @@ use tokio::task::JoinSet;
 pub use api_key::{ApiKey, KeyRevoked, KeyRotated, SuccessorEnd};
 pub use audit::{Act, AuditFilter, AuditView};
 pub use backlog::Backlog;
-pub use cancel::{Cancellation, ToCancel};
+pub use cancel::{Cancellation, CancelledMany, ToCancel};
 pub use connections::Connections;
 pub use cutoff::Cutoff;
 pub use dead_letters::{

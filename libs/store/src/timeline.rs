@@ -2,9 +2,9 @@
 //!
 //! Bounded like all that people read: of what was replayed hundreds of times, the last dead letters and acts are told.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::notification::{NotificationId, NotificationStatus, OutageClass, RetryPlan};
-use domain::push::PushId;
+use domain::push::{AttemptStatus, PushId};
 use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
@@ -87,6 +87,23 @@ pub struct NotificationTimeline {
     pub acts: Vec<AuditView>,
     /// What operators had paused since it was made, of its lane, its reseller and its subscription, the first pause first.
     pub pauses: Vec<PausePeriod>,
+}
+
+impl NotificationTimeline {
+    /// When sending it again was cancelled, of one that has stayed delivered since: no attempt after that it was to be sent again was accepted.
+    pub fn resend_cancelled_at(&self) -> Option<DateTime<Utc>> {
+        let last = self.history.last()?;
+        let is_sent = self.status == NotificationStatus::Sent && self.resent_at.is_some();
+        let is_accepted_again = last.number > self.resent_after && last.status == AttemptStatus::Ok;
+        (is_sent && !is_accepted_again).then_some(self.updated_at)
+    }
+
+    /// The last attempt that was accepted.
+    pub fn accepted_at_attempt(&self) -> Option<u32> {
+        let mut latest = self.history.iter().rev();
+        let accepted = latest.find(|attempt| attempt.status == AttemptStatus::Ok);
+        accepted.map(|attempt| attempt.number)
+    }
 }
 
 /// The subscription of a notification, as it is now.
@@ -184,7 +201,7 @@ impl Store {
         let pauses = self
             .pauses_since(&pausable, row.created_at, row.finished_at)
             .await?;
-        Ok(Some(NotificationTimeline {
+        let mut timeline = NotificationTimeline {
             id: id.into(),
             event: row.event,
             event_id: row.event_id,
@@ -224,7 +241,40 @@ impl Store {
             dead_letters: self.dead_letters_about(None, Some(id)).await?,
             acts: self.acts_on(format!("notification/{id}")).await?,
             pauses,
-        }))
+        };
+        if let Some(at) = timeline.resend_cancelled_at()
+            && let Some(act) = self.cancelled_with_many(&timeline, at).await?
+        {
+            timeline.acts.push(act);
+        }
+        Ok(Some(timeline))
+    }
+
+    /// The act that cancelled many at this time, this one among them. It is about what they were of; those that stay delivered have no dead letter
+    /// that would tell who did it.
+    async fn cancelled_with_many(
+        &self,
+        it: &NotificationTimeline,
+        at: DateTime<Utc>,
+    ) -> Result<Option<AuditView>, Error> {
+        let subjects = [
+            format!("subscription/{}", it.subscription.id),
+            format!("reseller/{}", it.reseller),
+            "lane/reseller".to_owned(),
+        ];
+        for subject in subjects {
+            let filter = AuditFilter {
+                actions: Some(vec!["notification.cancel-many".to_owned()]),
+                subject: Some(subject),
+                since: Some(at),
+                until: Some(at + TimeDelta::microseconds(1)),
+                ..AuditFilter::default()
+            };
+            if let Some(act) = self.list_audit(&filter, 1).await?.pop() {
+                return Ok(Some(act));
+            }
+        }
+        Ok(None)
     }
 
     /// The dead letter with this identifier, and what was done to it by hand.

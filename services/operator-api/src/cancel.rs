@@ -32,10 +32,10 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) struct CancelledDocument {
     /// Its identifier.
     pub(crate) id: Uuid,
-    /// Where it stands now.
+    /// Where it stands now: GIVEN_UP, or SENT of a notification that had been delivered and was to be sent again.
     #[schema(example = "GIVEN_UP")]
     pub(crate) status: &'static str,
-    /// Why.
+    /// Why nothing is sent.
     #[schema(example = "CANCELLED")]
     pub(crate) reason: &'static str,
     /// Where it stood before.
@@ -64,7 +64,7 @@ pub(crate) async fn push(operator: Operator, Id(id): Id, Payload(body): Note) ->
 /// Cancels a notification that waits or is queued, for the one subscription that it is for.
 ///
 /// That is final: neither its reseller nor a replay sends it. Its dead letter is discarded from the beginning, with the
-/// note.
+/// note. One that had been delivered and was to be sent again is SENT as before and has no dead letter.
 #[utoipa::path(
     post, path = "/notifications/{id}/cancel", tag = "cancel", operation_id = "cancelNotification",
     security(("apiKey" = [])),
@@ -80,25 +80,33 @@ pub(crate) async fn notification(operator: Operator, Id(id): Id, Payload(body): 
 }
 
 fn answer(kind: &str, id: Uuid, cancellation: Cancellation<impl fmt::Display>) -> Answer {
-    match cancellation {
-        Cancellation::Done(previous) => Ok(Json(CancelledDocument {
-            id,
-            status: Status::GivenUp.as_str(),
-            // Both lanes call it the same.
-            reason: PushReason::Cancelled.as_str(),
-            previous: previous.to_string(),
-        })),
-        Cancellation::BeingSent => Err(Problem::new(
-            ProblemKind::CONFLICT,
-            format!("the {kind} is being sent at this moment, so that nothing can stop it"),
-        )),
-        Cancellation::Ended(status) => Err(Problem::new(
-            ProblemKind::CONFLICT,
-            format!("the {kind} has ended before: it is {status}"),
-        )),
-        Cancellation::Unknown => Err(Problem::new(
-            ProblemKind::NOT_FOUND,
-            format!("no {kind} has this identifier"),
-        )),
-    }
+    let (status, previous) = match cancellation {
+        Cancellation::Done(previous) => (Status::GivenUp, previous),
+        Cancellation::StaysDelivered(previous) => (Status::Sent, previous),
+        Cancellation::BeingSent => {
+            return Err(Problem::new(
+                ProblemKind::CONFLICT,
+                format!("the {kind} is being sent at this moment, so that nothing can stop it"),
+            ));
+        }
+        Cancellation::Ended(status) => {
+            return Err(Problem::new(
+                ProblemKind::CONFLICT,
+                format!("the {kind} has ended before: it is {status}"),
+            ));
+        }
+        Cancellation::Unknown => {
+            return Err(Problem::new(
+                ProblemKind::NOT_FOUND,
+                format!("no {kind} has this identifier"),
+            ));
+        }
+    };
+    Ok(Json(CancelledDocument {
+        id,
+        status: status.as_str(),
+        // Both lanes call it the same.
+        reason: PushReason::Cancelled.as_str(),
+        previous: previous.to_string(),
+    }))
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::push::PushFilter;
 use store::webhook::NotificationSearch;
-use store::{Lane, ToCancel};
+use store::{CancelledMany, Lane, ToCancel};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -110,11 +110,15 @@ pub(crate) struct CancellationDocument {
     /// How many were cancelled. The others were being sent, or had ended, when it came to them; none in a dry run.
     #[schema(example = 411)]
     pub(crate) cancelled: u64,
+    /// How many of these are notifications that had been delivered and were to be sent again: they are SENT as before.
+    #[schema(example = 3)]
+    pub(crate) delivered: u64,
 }
 
 /// Cancels what waits and matches, at most 5,000 at once. It ends as GIVEN_UP with the reason CANCELLED.
 ///
-/// That is final: no replay and no resend sends it. Dead letters are discarded from the beginning, with the note. With `dryRun` nothing is changed.
+/// That is final: no replay and no resend sends it. Dead letters are discarded from the beginning, with the note. What had been delivered and was to
+/// be sent again is SENT as before and has no dead letter. With `dryRun` nothing is changed.
 #[utoipa::path(
     post, path = "/cancellations", tag = "cancel", operation_id = "cancelWaiting", security(("apiKey" = [])),
     request_body(content = CancellationPayload, example = json!({
@@ -133,7 +137,7 @@ pub(crate) async fn create(
     };
     let finding = Box::pin(find(&operator.app, lane, &payload.filter));
     let found = http_api::by(operator.deadline, ("what waits", "read"), finding).await??;
-    let mut cancelled = 0;
+    let mut many = CancelledMany::default();
     if !payload.dry_run && !found.ids.is_empty() {
         if found.ids.len() > WITHOUT_ASKING {
             operator.require_recent()?;
@@ -144,21 +148,28 @@ pub(crate) async fn create(
         let (chosen, status) = (json!(payload.filter), payload.filter.status.as_deref());
         let cancelling = async {
             match lane {
-                Lane::Push => store.cancel_pushes(&found.ids, status, chosen, act).await,
+                Lane::Push => {
+                    let cancelling = store.cancel_pushes(&found.ids, status, chosen, act);
+                    cancelling.await.map(|cancelled| CancelledMany {
+                        cancelled,
+                        delivered: 0,
+                    })
+                }
                 Lane::Reseller => {
                     let which = (&whose, status);
                     store.cancel_notifications(&found.ids, which, chosen, act).await
                 }
             }
         };
-        cancelled = http_api::by(operator.deadline, ("what waits", "cancelled"), cancelling).await?;
+        many = http_api::by(operator.deadline, ("what waits", "cancelled"), cancelling).await?;
     }
     Ok(Json(CancellationDocument {
         matching: found.ids.len() as u64,
         by_status: found.by_status,
         oldest: found.oldest,
         more: found.more,
-        cancelled,
+        cancelled: many.cancelled,
+        delivered: many.delivered,
     }))
 }
 

@@ -14,7 +14,7 @@ use http_api::{Draft, FieldProblem, Id, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::webhook::{NotificationSearch, NotificationsOf};
-use store::{Act, ToCancel};
+use store::{Act, CancelledMany, ToCancel};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -63,6 +63,9 @@ pub(crate) struct CancellationDocument {
     /// How many were cancelled. The others were being sent, or had ended, when it came to them; none when they were only counted.
     #[schema(example = 411)]
     pub(crate) cancelled: u64,
+    /// How many of these had been delivered and were to be sent again: they are SENT as before.
+    #[schema(example = 3)]
+    pub(crate) delivered: u64,
 }
 
 impl CancellationPayload {
@@ -147,7 +150,8 @@ pub(crate) async fn count(
 
 /// Cancels what of a subscription waits and matches, at most 5,000 at once: it is not sent any more, by no retry, resend or replay.
 ///
-/// What is being sent at this moment is left alone. Places in the quota of the day that they have are used up. `dryRun` only counts.
+/// What had been delivered and was to be sent again is SENT as before. What is being sent at this moment is left alone. Places in the quota of the
+/// day that they have are used up. `dryRun` only counts.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/cancellations", tag = "notifications", operation_id = "cancelNotifications",
     security(("apiKey" = [])),
@@ -175,7 +179,7 @@ pub(crate) async fn cancel_found(
     found: ToCancel,
 ) -> Result<CancellationDocument, Problem> {
     let dry_run = payload.dry_run.unwrap_or_default();
-    let mut cancelled = 0;
+    let mut many = CancelledMany::default();
     if !dry_run && !found.ids.is_empty() {
         let act = Act {
             note: http_api::note(payload.note.as_deref())?,
@@ -187,7 +191,7 @@ pub(crate) async fn cancel_found(
         let cancelling = app
             .store
             .cancel_notifications(&found.ids, which, payload.chosen(), act);
-        cancelled = http_api::by(reseller.deadline, ("what waits", "cancelled"), cancelling).await?;
+        many = http_api::by(reseller.deadline, ("what waits", "cancelled"), cancelling).await?;
     }
     Ok(CancellationDocument {
         dry_run,
@@ -195,6 +199,7 @@ pub(crate) async fn cancel_found(
         by_status: found.by_status,
         oldest: found.oldest,
         more: found.more,
-        cancelled,
+        cancelled: many.cancelled,
+        delivered: many.delivered,
     })
 }

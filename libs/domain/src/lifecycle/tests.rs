@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// What becomes of something in each state, by event: not tried yet, under way or tried for the first time, for the second, and as often
-/// as it may; once, where that makes no difference. A hyphen is a refusal.
+/// as it may; once, where that makes no difference. A hyphen is a refusal. Nothing was sent again here, so that no such sending is cancelled.
 const PUSHES: &str = "
     event           Scheduled Pending   Queued    Sending                         Retry     Sent Failed  GivenUp Cancelled
     Enqueue         Queued    Queued    -         -                               Queued    -    -       -       -
@@ -20,6 +20,7 @@ const PUSHES: &str = "
     Abandon         -         -         -         -                               -         -    -       -       -
     Resend          -         -         -         -                               -         -    Pending Pending -
     Cancel          Cancelled Cancelled Cancelled -                               Cancelled -    -       -       -
+    CancelResend    -         -         -         -                               -         -    -       -       -
     Quarantine      GivenUp   GivenUp   GivenUp   GivenUp                         GivenUp   -    -       -       -
 ";
 
@@ -39,6 +40,7 @@ const NOTIFICATIONS: &str = "
     Abandon         GivenUp   GivenUp                     GivenUp                     -
     Resend          -         -                           -                           -
     Cancel          Cancelled Cancelled                   Cancelled                   -
+    CancelResend    -         -                           -                           -
     Quarantine      GivenUp   GivenUp                     GivenUp                     GivenUp
 
     event           Retry                       Sent  Failed GivenUp Cancelled
@@ -56,6 +58,7 @@ const NOTIFICATIONS: &str = "
     Abandon         GivenUp                     -     -      -       -
     Resend          -                           Retry Retry  Retry   -
     Cancel          Cancelled                   -     -      -       -
+    CancelResend    -                           -     -      -       -
     Quarantine      GivenUp                     -     -      -       -
 ";
 
@@ -122,6 +125,27 @@ fn the_last_attempt_gives_up_and_what_is_sent_again_begins_at_zero() {
             };
             assert!(!gives_up(3, 0) && gives_up(4, 0), "{event:?}, {rules:?}");
             assert!(!gives_up(7, 4) && gives_up(8, 4), "{event:?}, {rules:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_delivered_stays_so_when_sending_it_again_is_cancelled() {
+    for (_, rules) in lanes() {
+        for state in State::ALL {
+            for total in [4, 6] {
+                let attempts = Attempts {
+                    total,
+                    before_resend: 4,
+                };
+                let waits = rules.resends_sent && matches!(state, State::Queued | State::Retry);
+                let next = transition(state, Event::CancelResend, attempts, &rules).ok();
+                assert_eq!(
+                    next,
+                    waits.then_some(State::Sent),
+                    "{state:?}, {attempts:?}, {rules:?}"
+                );
+            }
         }
     }
 }

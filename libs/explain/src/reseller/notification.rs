@@ -155,6 +155,7 @@ impl Told<'_> {
         let resent = it.acts.iter().filter(|act| act.action == "notification.resend");
         steps.extend(resent.map(|act| step(act.at, Sentence::new("resent", "You had it sent again."))));
         steps.extend(self.cancelled());
+        steps.extend(self.resend_cancelled());
         steps.extend(self.sent_again());
         steps.extend(self.waiting());
         steps.sort_by_key(|step| step.at);
@@ -181,6 +182,29 @@ impl Told<'_> {
             )
         };
         Some(step(at, sentence))
+    }
+
+    /// When and by whom sending it again was cancelled, of one that stays delivered.
+    fn resend_cancelled(&self) -> Option<Step> {
+        let at = self.it.resend_cancelled_at()?;
+        let mut acts = self.it.acts.iter();
+        let cancelled = ["notification.cancel", "notification.cancel-many"];
+        let act = acts.find(|act| act.at == at && cancelled.contains(&act.action.as_str()));
+        let (code, text) = match act {
+            Some(act) if self.is_own(&act.actor) => (
+                "resend-cancelled-by-you",
+                "You cancelled sending it again; it stays delivered.",
+            ),
+            Some(_) => (
+                "resend-cancelled-by-operators",
+                "The operators of the platform cancelled sending it again; it stays delivered.",
+            ),
+            None => (
+                "resend-cancelled",
+                "Sending it again was cancelled; it stays delivered.",
+            ),
+        };
+        Some(step(at, Sentence::new(code, text)))
     }
 
     /// What made it due again other than a resend, which is an act.
@@ -246,14 +270,7 @@ impl Told<'_> {
     fn state(&self) -> (Sentence, Step) {
         let it = self.it;
         match it.status {
-            NotificationStatus::Sent => (
-                Sentence::new(
-                    "delivered",
-                    format!("Delivered: the endpoint took it at attempt {}.", it.attempts),
-                )
-                .with("attempt", it.attempts),
-                some_time("done", "Nothing: it is done."),
-            ),
+            NotificationStatus::Sent => (self.delivered(), some_time("done", "Nothing: it is done.")),
             NotificationStatus::Failed => (
                 self.with_failure("failed", &format!("Failed: attempt {}", it.attempts)),
                 self.resend(),
@@ -276,6 +293,19 @@ impl Told<'_> {
                 ),
             }),
         }
+    }
+
+    fn delivered(&self) -> Sentence {
+        let it = self.it;
+        let (attempt, cancelled) = match it.resend_cancelled_at() {
+            Some(_) => (
+                it.accepted_at_attempt().unwrap_or(it.resent_after),
+                " Sending it again was cancelled.",
+            ),
+            None => (it.attempts, ""),
+        };
+        let text = format!("Delivered: the endpoint took it at attempt {attempt}.{cancelled}");
+        Sentence::new("delivered", text).with("attempt", attempt)
     }
 
     /// What keeps everything of its subscription from being sent.

@@ -2,15 +2,16 @@
 
 use chrono::TimeDelta;
 use domain::notification::NotificationStatus;
+use domain::push::AttemptStatus;
 use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::{PausedBy, SubscriptionState};
 use uuid::Uuid;
 
 use super::{Sentence, Story, Teller, answered, notification};
-use crate::tests::{context, dead_letter, notification as row, now};
+use crate::tests::{act, context, dead_letter, notification as row, now};
 use store::timeline::NotificationTimeline;
 use store::webhook::StateEntry;
-use store::{DeadLetterState, PausePeriod};
+use store::{AuditView, DeadLetterState, PausePeriod};
 
 fn told(history: &NotificationTimeline, paused_by: Option<PausedBy>) -> Story {
     told_with(history, paused_by, &[])
@@ -149,6 +150,37 @@ fn what_was_sent_again_is_told_with_who_had_it_sent() {
         let story = told(&history, None);
         let step = story.story.iter().find(|step| step.at == Some(at)).unwrap();
         assert_eq!((step.sentence.code, step.sentence.text.as_str()), (code, text));
+    }
+}
+
+#[test]
+fn what_stays_delivered_is_told_with_who_cancelled_sending_it_again() {
+    let mut history = row(NotificationStatus::Sent, 1);
+    (history.history[0].status, history.history[0].error_type) = (AttemptStatus::Ok, None);
+    (history.resent_after, history.resent_at) = (1, Some(now() - TimeDelta::minutes(4)));
+    history.finished_at = Some(history.history[0].started_at + TimeDelta::seconds(5));
+    history.updated_at = now() - TimeDelta::minutes(2);
+    for (actor, code) in [
+        (Some("ann (1)"), "resend-cancelled-by-you"),
+        (Some("maria (2)"), "resend-cancelled-by-operators"),
+        (None, "resend-cancelled"),
+    ] {
+        let acts = actor.into_iter().map(|actor| AuditView {
+            actor: actor.to_owned(),
+            ..act("notification.cancel-many")
+        });
+        history.acts = acts.collect();
+        let story = told(&history, None);
+        assert_eq!(
+            (story.headline.code, story.headline.text.as_str()),
+            (
+                "delivered",
+                "Delivered: the endpoint took it at attempt 1. Sending it again was cancelled."
+            )
+        );
+        let last = story.story.last().unwrap();
+        assert_eq!((last.at, last.sentence.code), (Some(history.updated_at), code));
+        assert!(story.waited.is_empty(), "{story:?}");
     }
 }
 

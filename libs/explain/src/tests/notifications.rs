@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::notification::{NotificationStatus, OutageClass};
+use domain::push::AttemptStatus;
 use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::SubscriptionState;
 use store::timeline::NotificationTimeline;
@@ -284,6 +285,32 @@ fn cancelled(note: &str) -> DeadLetterView {
     letter.resolved_at = Some(letter.created_at - TimeDelta::milliseconds(3));
     (letter.resolved_by, letter.note) = (Some("ann (1)".to_owned()), Some(note.to_owned()));
     letter
+}
+
+#[test]
+fn what_stays_delivered_says_who_cancelled_sending_it_again() {
+    let mut history = notification(NotificationStatus::Sent, 2);
+    (history.history[0].status, history.history[0].error_type) = (AttemptStatus::Ok, None);
+    (history.resent_after, history.resent_at) = (1, Some(now() - TimeDelta::minutes(8)));
+    history.finished_at = Some(history.history[0].started_at + TimeDelta::seconds(5));
+    history.updated_at = now() - TimeDelta::minutes(2);
+    for action in ["notification.cancel", "notification.cancel-many"] {
+        history.acts = vec![act(action)];
+        let story = crate::notification(&history, &context());
+        assert_eq!(
+            story.headline,
+            "It stays delivered: the endpoint accepted it at attempt 1, 2026-11-21 11:52:05 UTC (7 min 55 s ago). \
+             Sending it again was cancelled by ann (1), 2 min ago: wrong text."
+        );
+        let told: Vec<_> = story.story.iter().map(|line| line.text.as_str()).collect();
+        assert!(
+            told.contains(&"Sending it again was cancelled; it stays delivered."),
+            "{told:?}"
+        );
+    }
+    history.history[1].status = AttemptStatus::Ok;
+    let again = crate::notification(&history, &context());
+    assert_eq!(again.headline, "The endpoint accepted it at attempt 2.");
 }
 
 #[test]

@@ -56,7 +56,10 @@ impl Store {
     ) -> Result<u64, Error> {
         let mut transaction = self.pool.begin().await?;
         let found = cancel_all(&mut transaction, ids, status, act).await?;
-        cancel::commit_all(transaction, &found, ("push", "lane/push".to_owned()), chosen, act).await
+        let about = ("push", "lane/push".to_owned());
+        Ok(cancel::commit_all(transaction, &found, about, chosen, act)
+            .await?
+            .cancelled)
     }
 }
 
@@ -86,7 +89,8 @@ async fn cancel_all(
                 SELECT 'push', 'GIVEN_UP', 'other/cancelled', c.id, left(c.message_prototype_key, 200), c.attempts,
                        'cancelled by ' || $3, 'DISCARDED', $2, $3, coalesce(nullif(btrim($4), ''), 'cancelled')
                 FROM cancelled c)
-            SELECT f.status AS "status!", f.claimed AS "claimed!", c.id IS NOT NULL AS "cancelled!"
+            SELECT f.status AS "status!", f.claimed AS "claimed!", c.id IS NOT NULL AS "cancelled!",
+                   false AS "delivered!"
             FROM found f LEFT JOIN cancelled c ON c.id = f.id
             "#,
             ids,

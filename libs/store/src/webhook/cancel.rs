@@ -1,4 +1,4 @@
-//! Cancelling a notification that has not been sent yet.
+//! Cancelling a notification that waits. One that had been delivered and was to be sent again stays delivered.
 
 use domain::notification::{NotificationId, NotificationStatus};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::locked::subject;
 use super::{NotificationSearch, NotificationsOf};
-use crate::cancel::{self, Cancellation, Found, PART, ToCancel};
+use crate::cancel::{self, Cancellation, CancelledMany, Found, PART, ToCancel};
 use crate::{Act, Error, Store};
 
 impl Store {
@@ -37,7 +37,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Cancels a notification that waits or is queued. A place in a quota that it has is used up.
+    /// Cancels a notification that waits or is queued. A place in a quota that it has is used up. One that was accepted before it
+    /// was to be sent again is `SENT` again, since the end of that attempt, and has no dead letter.
     pub async fn cancel_notification(
         &self,
         id: NotificationId,
@@ -50,14 +51,13 @@ impl Store {
 
     /// Cancels those of these notifications of `of` that wait or are queued, all or those in one `status`, with one entry in the audit log that
     /// says how they were `chosen`: about their subscription or their reseller, where those of one were asked for, and else about the lane.
-    /// Returns how many those were.
     pub async fn cancel_notifications(
         &self,
         ids: &[Uuid],
         (of, status): (&NotificationsOf, Option<&str>),
         chosen: Value,
         act: Act<'_>,
-    ) -> Result<u64, Error> {
+    ) -> Result<CancelledMany, Error> {
         let mut transaction = self.pool.begin().await?;
         let found = cancel_all(&mut transaction, ids, status, act).await?;
         let about = match of {
@@ -69,42 +69,28 @@ impl Store {
     }
 }
 
+/// Locks them first: the statement that decides then sees which attempts were accepted of all that had to be waited for.
 async fn cancel_all(
     connection: &mut PgConnection,
     ids: &[Uuid],
     status: Option<&str>,
     act: Act<'_>,
 ) -> Result<Vec<Found>, Error> {
-    Ok(sqlx::query_as!(
-            Found,
-            r#"
-            WITH found AS (
-                SELECT id, status, lease_token IS NOT NULL AS claimed FROM notifications WHERE id = ANY ($1)
-                ORDER BY id FOR UPDATE),
-            cancelled AS (
-                UPDATE notifications n
-                SET status = 'GIVEN_UP', reason = 'CANCELLED', next_attempt_at = NULL, leased_until = NULL,
-                    slot_at = NULL, finished_at = $2, updated_at = $2
-                FROM found f
-                WHERE n.id = f.id AND NOT f.claimed AND f.status IN ('SCHEDULED', 'PENDING', 'IN_MEMORY', 'RETRY')
-                  AND ($5::text IS NULL OR f.status = $5)
-                RETURNING n.id, n.subscription_id, n.reseller_id, n.event_type, n.attempts),
-            letter AS (
-                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
-                                          event_type, target, attempts, detail, state, resolved_at, resolved_by, note)
-                SELECT 'reseller', 'GIVEN_UP', 'delivery/cancelled', c.id, c.subscription_id, c.reseller_id,
-                       c.event_type, coalesce(endpoint_of(s.url), ''), c.attempts, 'cancelled by ' || $3, 'DISCARDED',
-                       $2, $3, coalesce(nullif(btrim($4), ''), 'cancelled')
-                FROM cancelled c LEFT JOIN subscriptions s ON s.id = c.subscription_id)
-            SELECT f.status AS "status!", f.claimed AS "claimed!", c.id IS NOT NULL AS "cancelled!"
-            FROM found f LEFT JOIN cancelled c ON c.id = f.id
-            "#,
-            ids,
-            act.at,
-            act.by,
-            act.note,
-            status,
-        )
-        .fetch_all(connection)
-        .await?)
+    sqlx::query!(
+        "SELECT FROM notifications WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+        ids,
+    )
+    .execute(&mut *connection)
+    .await?;
+    Ok(sqlx::query_file_as!(
+        Found,
+        "queries/webhook/cancel_notifications.sql",
+        ids,
+        act.at,
+        act.by,
+        act.note,
+        status,
+    )
+    .fetch_all(connection)
+    .await?)
 }

@@ -134,6 +134,51 @@ async fn what_is_unknown_or_lacks_a_reason_is_refused_and_changes_nothing(rig: &
 }
 
 #[testkit::test]
+async fn what_had_been_delivered_stays_so_when_sending_it_again_is_cancelled(rig: &Rig) {
+    let store = &rig.it.store;
+    let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+    let mut resent = Vec::new();
+    for state in [
+        NotificationState::Sent,
+        NotificationState::Sent,
+        NotificationState::Failed,
+    ] {
+        let made = NotificationRow::in_state(state, subscription)
+            .make(&rig.it.pool)
+            .await;
+        let act = store::Act {
+            by: "acme's key (1)",
+            note: None,
+            at: rig.now(),
+        };
+        store.resend_notification("acme", made.id, act).await.unwrap();
+        resent.push(made.id);
+    }
+    let path = format!("/notifications/{}/cancel", resent[0]);
+    let cancelled = rig.act(&path, &json!({"note": "not wanted"}), 200).await;
+    assert_eq!(
+        (&cancelled["status"], &cancelled["previous"]),
+        (&json!("SENT"), &json!("RETRY"))
+    );
+    let waiting = json!({"lane": "reseller", "filter": {"status": "RETRY"}, "note": "not wanted"});
+    let many = rig.act("/cancellations", &waiting, 200).await;
+    assert_eq!((&many["cancelled"], &many["delivered"]), (&json!(2), &json!(1)));
+    let letters = rig.all("/dead-letters?state=DISCARDED", 10).await;
+    assert_eq!(letters.len(), 1, "of the one that had failed: {letters:?}");
+    let log = rig.all("/audit?action=notification.cancel-many", 10).await;
+    assert_eq!(log[0]["details"]["delivered"], json!(1));
+    for id in &resent[..2] {
+        let story = rig.see(&format!("/explain/{id}")).await;
+        assert_eq!(story["state"], "SENT");
+        let headline = story["headline"].as_str().unwrap();
+        assert!(
+            headline.starts_with("It stays delivered") && headline.ends_with("not wanted."),
+            "{headline}"
+        );
+    }
+}
+
+#[testkit::test]
 async fn what_waits_can_be_cancelled_and_what_is_sent_or_ended_cannot(rig: &Rig) {
     let note = json!({"note": "sent by mistake"});
     let subscription = SubscriptionRow::active().make(&rig.it.pool).await;

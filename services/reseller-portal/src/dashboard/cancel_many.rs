@@ -65,8 +65,8 @@ fn form(frame: &Frame, id: Uuid, payload: &CancellationPayload, counted: &ToCanc
         (0, true) => vec!["So many wait that not all were looked at. None of the first ones matches.".to_owned()],
         _ => vec![
             format!("They wait now: {}.", by_status.join(", ")),
-            "They are not sent any more, neither by a resend nor by a replay: this cannot be undone. What is being sent, or has ended when it \
-             comes to it, is left alone."
+            "They are not sent any more, neither by a resend nor by a replay: this cannot be undone. What had been delivered and waits to be \
+             sent again stays delivered. What is being sent, or has ended when it comes to it, is left alone."
                 .to_owned(),
         ],
     };
@@ -140,6 +140,13 @@ async fn cancel(
     }
     let ended = cancellations::cancel_found(&app, &resender, (id, &payload), found).await?;
     let are = counted::of(ended.cancelled, "is", "are");
+    let delivered = match ended.delivered {
+        0 => String::new(),
+        delivered => format!(
+            " {} of them had been delivered before, and that stays so.",
+            frame.number(delivered)
+        ),
+    };
     let left = match ended.matching.saturating_sub(ended.cancelled) {
         0 => "",
         _ => " The others were being sent or had ended.",
@@ -149,7 +156,7 @@ async fn cancel(
     } else {
         ""
     };
-    let said = format!("{are} cancelled and not sent any more.{left}{more}");
+    let said = format!("{are} cancelled and not sent any more.{delivered}{left}{more}");
     Ok(done(&format!("/app/s/{id}/scheduled"), &said))
 }
 

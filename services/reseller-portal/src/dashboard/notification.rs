@@ -135,7 +135,12 @@ impl Notification {
             "attempt-delivered" => "ok",
             "attempt-failed" => "bad",
             "attempt-lost" => "warn",
-            code if code.starts_with("cancelled") || code.starts_with("held") => "hold",
+            code if ["cancelled", "resend-cancelled", "held"]
+                .iter()
+                .any(|begin| code.starts_with(begin)) =>
+            {
+                "hold"
+            }
             _ => "wait",
         }
     }

@@ -160,7 +160,8 @@ async fn ask_to_cancel(
         title: "Cancel the notification".to_owned(),
         said: vec![
             format!("{}, event {}.", found.row.event_type, found.row.event_id),
-            "It is not sent any more, neither by a resend nor by a replay.".to_owned(),
+            "It is not sent any more, neither by a resend nor by a replay. If it had been delivered and waits to be sent again, it stays delivered."
+                .to_owned(),
         ],
         action: format!("/app/n/{id}/cancel"),
         back: format!("/app/n/{id}"),
@@ -176,9 +177,11 @@ async fn ask_to_cancel(
 }
 
 async fn cancel(State(app): State<Arc<App>>, resender: Resender, Id(id): Id) -> Result<Response, Problem> {
-    let _ = notifications::cancel(State(app), resender, Id(id)).await?;
-    Ok(done(
-        &format!("/app/n/{id}"),
-        "The notification is cancelled and is not sent any more.",
-    ))
+    let found = notifications::cancel(State(app), resender, Id(id)).await?.0;
+    let said = if found.row.status == NotificationStatus::Sent {
+        "The notification is not sent again. It stays delivered."
+    } else {
+        "The notification is cancelled and is not sent any more."
+    };
+    Ok(done(&format!("/app/n/{id}"), said))
 }

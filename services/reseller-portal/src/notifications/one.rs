@@ -84,7 +84,8 @@ pub(crate) async fn resend(
 
 /// Cancels a notification that waits: it is not sent any more, by no retry, resend or replay.
 ///
-/// One that is being sent at this moment cannot be cancelled. A place in the quota of the day that it has is used up.
+/// One that had been delivered and was to be sent again is SENT as before. One that is being sent at this moment cannot be cancelled. A place in
+/// the quota of the day that it has is used up.
 #[utoipa::path(
     post, path = "/notifications/{id}/cancel", tag = "notifications", operation_id = "cancelNotification",
     security(("apiKey" = [])),
@@ -101,7 +102,9 @@ pub(crate) async fn cancel(
     look_up(&app, &reseller, id).await?;
     let cancel = app.store.cancel_notification(id, reseller.act(app.now()));
     match http_api::by(reseller.deadline, ("the notification", "cancelled"), cancel).await? {
-        Cancellation::Done(_) => Ok(Json(look_up(&app, &reseller, id).await?)),
+        Cancellation::Done(_) | Cancellation::StaysDelivered(_) => {
+            Ok(Json(look_up(&app, &reseller, id).await?))
+        }
         Cancellation::BeingSent => Err(Problem::new(
             NOTIFICATION_BEYOND,
             "the notification is being sent at this moment",

@@ -52,7 +52,7 @@ async fn what_waits_and_matches_is_counted_and_then_cancelled_and_nothing_else(p
     assert_eq!(
         counted,
         json!({"dryRun": true, "matching": 4, "byStatus": {"SCHEDULED": 1, "PENDING": 1, "IN_MEMORY": 1, "RETRY": 1},
-               "oldest": portal.now() - TimeDelta::minutes(9), "more": false, "cancelled": 0})
+               "oldest": portal.now() - TimeDelta::minutes(9), "more": false, "cancelled": 0, "delivered": 0})
     );
     assert_eq!(status(&portal, &waiting[0]).await, "SCHEDULED", "only counted");
 
@@ -110,6 +110,41 @@ async fn a_status_and_an_event_type_restrict_what_is_cancelled(portal: Portal) {
     assert_eq!(cancel(&portal, id, &body).await["byStatus"], json!({"RETRY": 1}));
     assert_eq!(status(&portal, &retry).await, "GIVEN_UP");
     assert_eq!(status(&portal, &scheduled).await, "SCHEDULED");
+}
+
+#[testkit::test]
+async fn what_had_been_delivered_stays_so_when_sending_it_again_is_cancelled(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let mut resent = Vec::new();
+    for minutes in [3, 2, 1] {
+        let it = made(&portal, id, Sent, minutes).await;
+        let path = format!("/notifications/{}/resend", it.id);
+        portal.done("POST", &path, 202).await;
+        resent.push(it);
+    }
+    let path = format!("/notifications/{}/cancel", resent[0].id);
+    let one = portal.done("POST", &path, 200).await;
+    assert_eq!((&one["status"], &one["reason"]), (&json!("SENT"), &Value::Null));
+    let browser = entered(&portal, &ALL).await;
+    let (_, page) = browser.act(&format!("/app/n/{}/cancel", resent[1].id), &[]).await;
+    assert!(
+        page.contains("The notification is not sent again. It stays delivered."),
+        "{page}"
+    );
+    let many = cancel(&portal, id, &json!({"status": "RETRY"})).await;
+    assert_eq!((&many["cancelled"], &many["delivered"]), (&json!(1), &json!(1)));
+    for it in &resent {
+        let story = portal.see(&format!("/notifications/{}/story", it.id)).await;
+        assert_eq!(
+            (&story["status"], &story["headline"]["code"]),
+            (&json!("SENT"), &json!("delivered"))
+        );
+        let steps = story["story"].as_array().unwrap();
+        let told = steps.iter().any(|step| step["code"] == "resend-cancelled-by-you");
+        assert!(told, "{story:#}");
+    }
+    let path = format!("/notifications/{}/resend", resent[0].id);
+    portal.done("POST", &path, 202).await;
 }
 
 /// It is claimed between the look and the act, which waits for the claim to commit.

@@ -46,6 +46,8 @@ pub struct Row {
     pub attempts: u8,
     /// `replayed_after` or `resent_after`.
     pub before: u8,
+    /// Whether one of those attempts was recorded as accepted.
+    pub delivered: bool,
     /// Ended with its subscription, which no operator has to mend: its dead letter is not open.
     pub silent: bool,
     /// Its open dead letters.
@@ -219,6 +221,7 @@ impl Row {
             lapsed: false,
             attempts: 0,
             before: 0,
+            delivered: false,
             silent: false,
             dead_letters: 0,
             attempt_rows: 0,

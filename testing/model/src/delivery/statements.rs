@@ -214,9 +214,14 @@ impl Delivery {
         }
     }
 
-    /// `cancel.rs`; its dead letter is resolved from the beginning.
+    /// `cancel.rs`; its dead letter is resolved from the beginning. What had been delivered and was to be sent again stays delivered.
     pub(super) fn cancel(&self, state: &mut State, row: usize) {
-        self.change(state, row, Event::Cancel, PushState::Cancelled);
+        let (event, next) = if state.rows[row].delivered {
+            (Event::CancelResend, PushState::Sent)
+        } else {
+            (Event::Cancel, PushState::Cancelled)
+        };
+        self.change(state, row, event, next);
     }
 
     /// `end_inactive` in `webhook/inactive.rs`: what waits for a subscription that gets nothing ends.
@@ -250,6 +255,7 @@ impl Delivery {
     }
 
     fn again(&self, state: &mut State, row: usize) {
+        state.rows[row].delivered |= state.rows[row].state == PushState::Sent;
         let next = if self.lane.is_push() {
             PushState::Pending
         } else {

@@ -1,5 +1,6 @@
 //! The statements of the reseller lane.
 
+mod cancelled_resends;
 mod charges;
 mod claims;
 mod completions;

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use axum::{Json, Router};
+use domain::lifecycle::Status;
 use http_api::{Id, Params, Problem, ProblemKind};
 use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::cancel;
+use crate::cancel::{self, CancelledDocument};
 use crate::console::act::{ActForm, note};
 use crate::console::frame::{Frame, done};
 use crate::console::visit::{Fields, onward};
@@ -58,13 +59,16 @@ pub(in crate::console) fn cancel_form(
     in_dialog: bool,
     frame: &Frame,
 ) -> ActForm {
-    let again = if kind == "push" {
-        "no replay sends it"
+    let (again, delivered) = if kind == "push" {
+        ("no replay sends it", "")
     } else {
-        "neither its reseller nor a replay sends it"
+        (
+            "neither its reseller nor a replay sends it",
+            " If it had been delivered and waits to be sent again, it stays delivered.",
+        )
     };
     let effect = format!(
-        "It ends as given up, and {again}: this cannot be undone. Its dead letter is discarded from the beginning, with your note."
+        "It ends as given up, and {again}: this cannot be undone. Its dead letter is discarded from the beginning, with your note.{delivered}"
     );
     ActForm {
         id: format!("cancel-{id}"),
@@ -137,12 +141,7 @@ async fn cancel_push(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let answer = cancel::push(operator, Id(id), note(&fields)).await;
-    cancelled(
-        frame,
-        ("push", id),
-        &fields,
-        answer.map(|answer| answer.previous.clone()),
-    )
+    cancelled(frame, ("push", id), &fields, answer)
 }
 
 async fn cancel_notification(
@@ -152,25 +151,24 @@ async fn cancel_notification(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let answer = cancel::notification(operator, Id(id), note(&fields)).await;
-    cancelled(
-        frame,
-        ("notification", id),
-        &fields,
-        answer.map(|answer| answer.previous.clone()),
-    )
+    cancelled(frame, ("notification", id), &fields, answer)
 }
 
 fn cancelled(
     frame: Frame,
     (kind, id): (&'static str, Uuid),
     fields: &Fields,
-    previous: Result<String, Problem>,
+    answer: Result<Json<CancelledDocument>, Problem>,
 ) -> Result<Response, Problem> {
     let back = back_to(fields.get("back"), id);
-    match previous {
-        Ok(previous) => {
-            let said =
-                format!("The {kind} {id} was cancelled; it was {previous} before. It will not be sent.");
+    match answer {
+        Ok(Json(CancelledDocument { status, previous, .. })) => {
+            let will_be = if status == Status::Sent.as_str() {
+                "It will not be sent again, and stays delivered."
+            } else {
+                "It will not be sent."
+            };
+            let said = format!("The {kind} {id} was cancelled; it was {previous} before. {will_be}");
             Ok(done(&back, &said))
         }
         Err(problem) => {

@@ -136,6 +136,11 @@ fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActFo
     } else {
         "neither their resellers nor a replay sends them"
     };
+    let delivered = if is_push {
+        ""
+    } else {
+        "What had been delivered and waits to be sent again stays delivered. "
+    };
     let said = vec![
         format!(
             "{} {many} that wait now: {}.{more}",
@@ -148,7 +153,7 @@ fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActFo
         ),
         format!(
             "They end as given up, and {again}: this cannot be undone. Their dead letters are discarded from the beginning, with your note. \
-             What is being sent, or has ended when it comes to it, is left alone."
+             {delivered}What is being sent, or has ended when it comes to it, is left alone."
         ),
     ];
     // What comes from now on is not meant, and what is typed is compared with what was counted here.
@@ -216,6 +221,13 @@ async fn cancel(
                 0 => String::new(),
                 left => format!(" {} were being sent or had ended.", frame.number(left)),
             };
+            let delivered = match done_now.delivered {
+                0 => String::new(),
+                delivered => format!(
+                    " {} of them had been delivered before, and that stays so.",
+                    frame.number(delivered)
+                ),
+            };
             let (back, more) = if done_now.more && done_now.cancelled > 0 {
                 (
                     frame.with("counted", ""),
@@ -227,7 +239,7 @@ async fn cancel(
             let cancelled = frame.number(done_now.cancelled);
             Ok(done(
                 &back,
-                &format!("{cancelled} were cancelled and will not be sent.{rest}{more}"),
+                &format!("{cancelled} were cancelled and will not be sent.{delivered}{rest}{more}"),
             ))
         }
         Err(problem) => {

@@ -94,6 +94,21 @@ pub(crate) fn more(document: &Value, is_dry: bool) -> &'static str {
     }
 }
 
+/// What is said of those that had been delivered and were to be sent again.
+pub(crate) fn delivered(document: &Value) -> String {
+    match document["delivered"].as_u64().unwrap_or_default() {
+        0 => String::new(),
+        delivered => format!(
+            ", {} not sent again",
+            of(
+                delivered,
+                "of them stays delivered and is",
+                "of them stay delivered and are"
+            )
+        ),
+    }
+}
+
 async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
     let is_dry = args.dry_run;
     let body = args.body();
@@ -112,7 +127,11 @@ async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
             0 => String::new(),
             left => format!(", {left} were being sent or had ended"),
         };
-        format!("{} cancelled{left}{more}", of(number("cancelled"), "is", "are"))
+        let delivered = delivered(document);
+        format!(
+            "{} cancelled{delivered}{left}{more}",
+            of(number("cancelled"), "is", "are")
+        )
     };
     args.common.act("/cancellations", &body, told).await
 }
@@ -138,8 +157,13 @@ pub(crate) async fn run(command: CancelCommand) -> anyhow::Result<()> {
     let path = format!("/{collection}/{}/cancel", args.id);
     let told = |document: &Value| {
         let previous = document["previous"].as_str().unwrap_or_default();
+        let delivered = if document["status"] == json!("SENT") {
+            ": it stays delivered and is not sent again"
+        } else {
+            ""
+        };
         format!(
-            "{kind} {} was {} and is cancelled",
+            "{kind} {} was {} and is cancelled{delivered}",
             args.id,
             output::harmless(previous)
         )

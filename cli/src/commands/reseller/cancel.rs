@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier};
-use crate::commands::cancel::more;
+use crate::commands::cancel::{delivered, more};
 use crate::output::{self, JsonArgs};
 use crate::portal::Portal;
 
@@ -88,6 +88,9 @@ pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<()> {
         return output::json(&cancelled);
     }
     match args.id {
+        Some(id) if cancelled["status"] == json!("SENT") => {
+            output::note(format_args!("{id} stays delivered and is not sent again"));
+        }
         Some(id) => output::note(format_args!("{id} is cancelled and is not sent any more")),
         None => output::result(told(&cancelled))?,
     }
@@ -112,8 +115,9 @@ fn told(document: &Value) -> String {
         0 => String::new(),
         left => format!(", {} being sent or had ended", of(left, "was", "were")),
     };
+    let delivered = delivered(document);
     let cancelled = of(cancelled, "notification is", "notifications are");
-    format!("{cancelled} cancelled{left}{more}")
+    format!("{cancelled} cancelled{delivered}{left}{more}")
 }
 
 #[cfg(test)]
@@ -174,6 +178,12 @@ mod tests {
         assert_eq!(
             told(&document),
             "4,998 notifications are cancelled, 2 were being sent or had ended; more may match: give the command again"
+        );
+        let delivered =
+            json!({"dryRun": false, "matching": 3, "cancelled": 3, "delivered": 2, "more": false});
+        assert_eq!(
+            told(&delivered),
+            "3 notifications are cancelled, 2 of them stay delivered and are not sent again"
         );
         let counted = json!({"dryRun": true, "matching": 1, "cancelled": 0, "more": false});
         assert_eq!(

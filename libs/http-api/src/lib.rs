@@ -31,6 +31,7 @@ mod router;
 mod server;
 mod strangers;
 mod taken;
+pub mod words;
 
 pub use address_limit::AddressLimit;
 pub use auth::{Caller, Identity, Keys};

@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
 use http_api::paging::{self, List};
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Params, Problem, words};
 use serde::Deserialize;
 use store::webhook::{LineFilter, NotificationFilter, NotificationRow};
 use uuid::Uuid;
@@ -131,26 +131,16 @@ pub(crate) fn filter(
     })
 }
 
-pub(super) fn listed(text: Option<&str>) -> impl Iterator<Item = &str> {
-    let entries = text.unwrap_or_default().split(',').map(str::trim);
-    entries.filter(|entry| !entry.is_empty())
-}
-
 pub(super) fn statuses(text: Option<&str>) -> Result<Vec<NotificationStatus>, Problem> {
-    let read = |name: &str| {
-        name.parse().map_err(|_| {
-            let known: Vec<_> = NotificationStatus::ALL
-                .iter()
-                .map(|status| status.as_str())
-                .collect();
-            Problem::query("status", format!("must be some of {}", known.join(", ")))
-        })
-    };
-    listed(text).map(read).collect()
+    words::some_of(
+        "status",
+        text,
+        &NotificationStatus::ALL.map(NotificationStatus::as_str),
+    )
 }
 
 pub(super) fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
-    let names: Vec<String> = listed(text).map(str::to_owned).collect();
+    let names: Vec<String> = words::listed(text).map(str::to_owned).collect();
     if names.len() > EVENT_TYPES_MAX {
         return Err(Problem::query(
             "eventType",
@@ -167,11 +157,7 @@ pub(super) fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
 }
 
 /// Why something can be in line.
-const IN_LINE_FOR: [NotificationReason; 3] = [
-    NotificationReason::Quota,
-    NotificationReason::Rate,
-    NotificationReason::Postponed,
-];
+const IN_LINE_FOR: [&str; 3] = ["QUOTA", "RATE", "POSTPONED"];
 
 /// What of the line.
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -195,13 +181,7 @@ pub(crate) struct ScheduledParams {
 }
 
 fn reasons(text: Option<&str>) -> Result<Vec<NotificationReason>, Problem> {
-    let read = |name: &str| {
-        let known = IN_LINE_FOR.iter().find(|reason| reason.as_str() == name);
-        known
-            .cloned()
-            .ok_or_else(|| Problem::query("reason", "must be some of QUOTA, RATE, POSTPONED"))
-    };
-    listed(text).map(read).collect()
+    words::some_of("reason", text, &IN_LINE_FOR)
 }
 
 /// Lists what waits in line for quota or for the requests per second, oldest first.

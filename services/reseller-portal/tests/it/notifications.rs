@@ -152,6 +152,7 @@ async fn filters_thin_out_the_list_and_lose_nothing(portal: Portal) {
     );
     for query in [
         "status=LOST",
+        "status=FAILED,LOST",
         "eventType=Domain",
         "since=yesterday",
         "limit=1000",

@@ -26,6 +26,15 @@ pub enum PushReason {
 
 named!(PushReason, "reason of a push");
 
+/// The names of those with which a notification has ended other than by its attempts: what lists are filtered by. Why one waits is told by more
+/// than what is stored with it, see [`NotificationReason::told`].
+pub const ENDED_FOR: [&str; 4] = [
+    "CANCELLED",
+    "EXPIRED",
+    "SUBSCRIPTION_DEACTIVATED",
+    "SUBSCRIPTION_DELETED",
+];
+
 /// Why a notification waits, was moved or has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumIter)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
@@ -174,6 +183,12 @@ mod tests {
         for reason in NotificationReason::all() {
             assert_eq!(reason.as_str().parse(), Ok(reason.clone()));
         }
+        let all: Vec<_> = NotificationReason::all().collect();
+        assert!(
+            ENDED_FOR
+                .iter()
+                .all(|name| all.iter().any(|one| one.as_str() == *name))
+        );
         let failure: NotificationReason = "delivery/http/503/json".parse().unwrap();
         assert_eq!(
             failure,

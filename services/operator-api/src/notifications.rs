@@ -6,9 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
-use domain::reason::NotificationReason;
+use domain::reason::{ENDED_FOR, NotificationReason};
 use domain::subscription::{HeldBack, PausedBy};
-use http_api::{Params, Problem, last_answer, paging};
+use http_api::{Params, Problem, last_answer, paging, words};
 use serde::{Deserialize, Serialize};
 use store::Examined;
 use store::webhook::{NotificationFound, NotificationSearch, NotificationsOf};
@@ -18,8 +18,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::dead_letters::filter::names;
-use crate::examined::{Part, Times, event_type, text, time, times, word};
+use crate::examined::{Part, Times, event_type, text, time, times};
 use crate::request::Viewer;
 
 /// The routes.
@@ -40,8 +39,13 @@ pub(crate) struct NotificationParams {
     /// Of this event: its identifier, or with `reseller` the `eventId` that its caller gave.
     #[param(example = "order-4711")]
     pub(crate) event_id: Option<String>,
-    /// In this status: SCHEDULED, PENDING, IN_MEMORY, RETRY, SENT, FAILED or GIVEN_UP.
+    /// In these statuses, separated by commas: SCHEDULED, PENDING, IN_MEMORY, RETRY, SENT, FAILED, GIVEN_UP; in any when missing.
+    #[param(example = "FAILED,GIVEN_UP")]
     pub(crate) status: Option<String>,
+    /// Ended for these reasons, separated by commas: CANCELLED, EXPIRED, SUBSCRIPTION_DEACTIVATED, SUBSCRIPTION_DELETED; for any when missing.
+    /// What failed is found by `code` and `error`.
+    #[param(example = "CANCELLED")]
+    pub(crate) reason: Option<String>,
     /// Of events of this type.
     pub(crate) event_type: Option<String>,
     /// Of events whose data has this text as a whole value, at whatever place, such as the name of a domain, A to Z in either case; the name of
@@ -155,10 +159,11 @@ impl NotificationDocument {
     }
 }
 
-/// Lists notifications, those of the newest event first; those that wait by how long they have been due.
+/// Lists notifications, those of the newest event first; those of one status that waits by how long they have been due.
 ///
-/// SCHEDULED, PENDING and RETRY wait; of what is SCHEDULED comes first what has been in line longest. At most 10,000 notifications are looked
-/// at for a part, so that one may be short, or even empty, although others follow: only `next` tells the end. With `eventId` there is one part.
+/// SCHEDULED, PENDING and RETRY wait; of what is SCHEDULED comes first what has been in line longest. With several statuses the newest event
+/// comes first. At most 10,000 notifications are looked at for a part, so that one may be short, or even empty, although others follow: only
+/// `next` tells the end. With `eventId` there is one part.
 /// Without reseller, subscription and `eventId` they are those of all resellers. Those of subscriptions that were deleted are among them.
 #[utoipa::path(
     get, path = "/notifications", tag = "search", operation_id = "listNotifications", security(("apiKey" = [])),
@@ -191,9 +196,10 @@ pub(crate) async fn list(
 
 /// What the parameters say.
 pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Problem> {
-    let statuses = names(&NotificationStatus::ALL, NotificationStatus::as_str);
+    let known = NotificationStatus::ALL.map(NotificationStatus::as_str);
+    let statuses = words::some_of("status", params.status.as_deref(), &known)?;
     let (since, until) = times(params.since, params.until)?;
-    let (ended_since, ended_until) = ended(params)?;
+    let (ended_since, ended_until) = ended(params, &statuses)?;
     let reseller = text("reseller", params.reseller.as_deref())?;
     let search = NotificationSearch {
         of: match (params.subscription, reseller) {
@@ -201,7 +207,8 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
             (None, Some(reseller)) => NotificationsOf::Reseller(reseller),
             (None, None) => NotificationsOf::All,
         },
-        status: word("status", params.status.as_deref(), &statuses)?,
+        statuses,
+        reasons: words::some_of("reason", params.reason.as_deref(), &ENDED_FOR)?,
         event_type: event_type(params.event_type.as_deref())?,
         value: text("value", params.value.as_deref())?,
         code: last_answer::code(params.code)?,
@@ -219,12 +226,11 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
 }
 
 /// When it ended. What waits has not.
-fn ended(params: &NotificationParams) -> Result<Times, Problem> {
+fn ended(params: &NotificationParams, statuses: &[NotificationStatus]) -> Result<Times, Problem> {
     let (since, until) = (params.ended_since, params.ended_until);
     for (name, at) in [("endedSince", since), ("endedUntil", until)] {
         time(name, at)?;
-        let status = params.status.as_deref().map(str::parse::<NotificationStatus>);
-        if at.is_some() && status.is_some_and(|status| status.is_ok_and(|status| !status.is_terminal())) {
+        if at.is_some() && !statuses.iter().all(|status| status.is_terminal()) {
             let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
             return Err(Problem::query(name, detail));
         }
@@ -280,11 +286,13 @@ async fn of_event(
             NotificationsOf::Subscription(id) => *id == found.subscription,
         };
         let is_of_type = |name: &String| *name == found.event_type;
+        let is_for = |reason: &NotificationReason| search.reasons.contains(reason);
         let is_error = |error| found.error_type.as_deref() == Some(error);
         is_theirs
             && (search.code.is_none() || search.code == found.response_status)
             && search.error.is_none_or(is_error)
-            && search.status.is_none_or(|status| status == found.status)
+            && (search.statuses.is_empty() || search.statuses.contains(&found.status))
+            && (search.reasons.is_empty() || found.reason.as_ref().is_some_and(is_for))
             && search.event_type.as_ref().is_none_or(is_of_type)
     });
     Ok(Examined {

@@ -9,7 +9,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::push::{ErrorType, Platform, PushStatus};
 use domain::subscription::PausedBy;
-use http_api::{Params, Problem, paging};
+use http_api::{Params, Problem, paging, words};
 use serde::{Deserialize, Serialize};
 use store::Lane;
 use store::push::{PushFilter, PushRow};
@@ -39,7 +39,8 @@ pub(crate) struct PushParams {
     pub(crate) prototype: Option<String>,
     /// For devices of this platform: IOS or ANDROID.
     pub(crate) platform: Option<String>,
-    /// In this status: SCHEDULED, PENDING, IN_MEMORY, RETRY, SENT, FAILED or GIVEN_UP.
+    /// In these statuses, separated by commas: SCHEDULED, PENDING, IN_MEMORY, RETRY, SENT, FAILED, GIVEN_UP; in any when missing.
+    #[param(example = "FAILED,GIVEN_UP")]
     pub(crate) status: Option<String>,
     /// Moved by hand for this reason: REPLAYED or CANCELLED.
     pub(crate) reason: Option<String>,
@@ -136,9 +137,9 @@ impl PushDocument {
     }
 }
 
-/// Lists pushes, the newest first; those that wait by how long they have been due.
+/// Lists pushes, the newest first; those of one status that waits by how long they have been due.
 ///
-/// SCHEDULED, PENDING, IN_MEMORY and RETRY wait, unless `device` is given: the pushes of a device always come the newest first. At most
+/// SCHEDULED, PENDING, IN_MEMORY and RETRY wait. With several statuses, and with `device`, the newest always come first. At most
 /// 10,000 pushes are looked at for a part, so that one may be short, or even empty, although others follow: only `next` tells the end.
 #[utoipa::path(
     get, path = "/pushes", tag = "search", operation_id = "listPushes", security(("apiKey" = [])),
@@ -165,7 +166,6 @@ pub(crate) async fn list(
 
 /// What the parameters say.
 pub(crate) fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
-    let statuses = names(&PushStatus::ALL, PushStatus::as_str);
     let (since, until) = times(params.since, params.until)?;
     Ok(PushFilter {
         device: text("device", params.device.as_deref())?,
@@ -175,7 +175,11 @@ pub(crate) fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
             params.platform.as_deref(),
             &names(&Platform::ALL, Platform::as_str),
         )?,
-        status: word("status", params.status.as_deref(), &statuses)?,
+        statuses: words::some_of(
+            "status",
+            params.status.as_deref(),
+            &PushStatus::ALL.map(PushStatus::as_str),
+        )?,
         reason: word("reason", params.reason.as_deref(), "REPLAYED, CANCELLED")?,
         since,
         until,

@@ -117,7 +117,7 @@ impl CancellationPayload {
         }
         Ok(NotificationSearch {
             of: NotificationsOf::Subscription(subscription),
-            status,
+            statuses: status.into_iter().collect(),
             event_type: self.event_type.clone(),
             since: self.since,
             until: self.until,

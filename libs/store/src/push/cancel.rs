@@ -14,11 +14,12 @@ impl Store {
     pub async fn pushes_to_cancel(&self, filter: &PushFilter) -> Result<Option<ToCancel>, Error> {
         let mut found = ToCancel::default();
         for status in PushStatus::WAITING {
-            if found.more || filter.status.is_some_and(|wanted| wanted != status) {
+            let is_wanted = filter.statuses.is_empty() || filter.statuses.contains(&status);
+            if found.more || !is_wanted {
                 continue;
             }
             let list = PushFilter {
-                status: Some(status),
+                statuses: vec![status],
                 ..filter.clone()
             };
             let mut after = None;

@@ -29,8 +29,8 @@ pub struct PushFilter {
     pub prototype: Option<String>,
     /// For devices of this platform.
     pub platform: Option<Platform>,
-    /// In this status.
-    pub status: Option<PushStatus>,
+    /// In one of these statuses; in any when there is none.
+    pub statuses: Vec<PushStatus>,
     /// Moved by hand for this reason.
     pub reason: Option<PushReason>,
     /// Accepted from here on.
@@ -85,12 +85,14 @@ enum Lead {
 }
 
 impl Lead {
+    /// The indexes of what waits are sorted by times of different meaning, so that no list goes along two of them: one of several statuses
+    /// goes through all pushes, the newest first.
     fn of(filter: &PushFilter) -> Self {
-        match (&filter.device, filter.status) {
+        match (&filter.device, filter.statuses.as_slice()) {
             (Some(_), _) => Self::Device,
-            (None, Some(PushStatus::Pending)) => Self::Pending,
-            (None, Some(PushStatus::Scheduled | PushStatus::Retry)) => Self::Due,
-            (None, Some(PushStatus::InMemory)) => Self::InMemory,
+            (None, [PushStatus::Pending]) => Self::Pending,
+            (None, [PushStatus::Scheduled | PushStatus::Retry]) => Self::Due,
+            (None, [PushStatus::InMemory]) => Self::InMemory,
             (None, _) => Self::Newest,
         }
     }
@@ -98,7 +100,7 @@ impl Lead {
     /// Whether it knows all of a filter, so that no push is looked at in vain.
     fn covers(self, filter: &PushFilter) -> bool {
         let knows_times = matches!(self, Self::Pending | Self::Newest);
-        let knows_status = matches!(self, Self::Pending | Self::InMemory) || filter.status.is_none();
+        let knows_status = matches!(self, Self::Pending | Self::InMemory) || filter.statuses.is_empty();
         let has_times = filter.since.is_some() || filter.until.is_some();
         knows_status
             && (knows_times || !has_times)
@@ -110,21 +112,23 @@ impl Lead {
 }
 
 /// Looks at pushes along one index. `$at` is the time that they are sorted by; `$lead` begins with what the index knows, and its parameters
-/// are those from `$9` on. What it does not know is `matches`, so that the planner has no choice of an index.
+/// are those from `$9` on. What it does not know is `matches`, so that the planner has no choice of an index: were `= ANY` of several statuses
+/// in the `WHERE`, it could read all of each by its partial index and sort them.
 macro_rules! look {
-    ($store:expr, $filter:expr, $depth:expr, $at:literal, $lead:literal $(, $value:expr)*) => {
+    ($store:expr, $filter:expr, $depth:expr, $at:literal, $lead:literal $(, $value:expr)*) => {{
+        let statuses: Vec<&str> = $filter.statuses.iter().map(|status| status.as_str()).collect();
         sqlx::query_as!(
             Looked,
             "SELECT p.id, " + $at + " AS \"at!\",
                     (($1::text IS NULL OR p.push_key = $1) AND ($2::text IS NULL OR p.message_prototype_key = $2)
-                     AND ($3::text IS NULL OR p.platform = $3) AND ($4::text IS NULL OR p.status = $4)
+                     AND ($3::text IS NULL OR p.platform = $3) AND (cardinality($4::text[]) = 0 OR p.status = ANY ($4))
                      AND ($5::text IS NULL OR p.reason = $5) AND ($6::timestamptz IS NULL OR p.created_at >= $6)
                      AND ($7::timestamptz IS NULL OR p.created_at < $7)) IS TRUE AS \"matches!\"
              FROM push_notifications p WHERE " + $lead + " LIMIT $8",
             $filter.device,
             $filter.prototype,
             $filter.platform.map(Platform::as_str),
-            $filter.status.map(PushStatus::as_str),
+            &statuses as &[&str],
             $filter.reason.map(PushReason::as_str),
             $filter.since,
             $filter.until,
@@ -133,12 +137,12 @@ macro_rules! look {
         )
         .fetch_all(&$store.pool)
         .await
-    };
+    }};
 }
 
 impl Store {
-    /// Pushes that match a filter, after `after`: of what waits those due longest first, else the newest first. `None` while the index that
-    /// finds devices is still being made.
+    /// Pushes that match a filter, after `after`: of one status that waits those due longest first, else the newest first. `None` while the
+    /// index that finds devices is still being made.
     pub async fn list_pushes(
         &self,
         filter: &PushFilter,

@@ -15,11 +15,12 @@ impl Store {
     pub async fn notifications_to_cancel(&self, search: &NotificationSearch) -> Result<ToCancel, Error> {
         let mut found = ToCancel::default();
         for status in NotificationStatus::WAITING {
-            if found.more || search.status.is_some_and(|wanted| wanted != status) {
+            let is_wanted = search.statuses.is_empty() || search.statuses.contains(&status);
+            if found.more || !is_wanted {
                 continue;
             }
             let list = NotificationSearch {
-                status: Some(status),
+                statuses: vec![status],
                 ..search.clone()
             };
             let mut after = None;

@@ -37,8 +37,10 @@ pub enum NotificationsOf {
 pub struct NotificationSearch {
     /// Whose.
     pub of: NotificationsOf,
-    /// In this status.
-    pub status: Option<NotificationStatus>,
+    /// In one of these statuses; in any when there is none.
+    pub statuses: Vec<NotificationStatus>,
+    /// With one of these reasons stored, such as that it was cancelled; with any or none when there is none. No index knows it.
+    pub reasons: Vec<NotificationReason>,
     /// Of this event type.
     pub event_type: Option<String>,
     /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain, A to Z in either case.
@@ -111,12 +113,14 @@ enum Lead {
 }
 
 impl Lead {
+    /// The indexes of what waits are sorted by times of different meaning, so that no list goes along two of them: one of several statuses
+    /// goes through all notifications, the newest first.
     fn of(search: &NotificationSearch) -> Self {
-        match (search.status, &search.of) {
-            (Some(NotificationStatus::Pending), _) => Self::Pending,
-            (Some(NotificationStatus::Retry), _) => Self::Retry,
-            (Some(NotificationStatus::Scheduled), NotificationsOf::All) => Self::ScheduledOfAll,
-            (Some(NotificationStatus::Scheduled), _) => Self::Scheduled,
+        match (search.statuses.as_slice(), &search.of) {
+            ([NotificationStatus::Pending], _) => Self::Pending,
+            ([NotificationStatus::Retry], _) => Self::Retry,
+            ([NotificationStatus::Scheduled], NotificationsOf::All) => Self::ScheduledOfAll,
+            ([NotificationStatus::Scheduled], _) => Self::Scheduled,
             (_, NotificationsOf::All) => Self::NewestOfAll,
             _ => Self::Newest,
         }
@@ -140,7 +144,8 @@ impl Lead {
     fn covers(self, search: &NotificationSearch) -> bool {
         let has_times = search.since.is_some() || search.until.is_some();
         let is_newest = matches!(self, Self::Newest | Self::NewestOfAll);
-        (search.status.is_none() || !is_newest)
+        (search.statuses.is_empty() || !is_newest)
+            && search.reasons.is_empty()
             && (self == Self::Pending || is_newest || !has_times)
             && search.event_type.is_none()
             && search.value.is_none()
@@ -152,17 +157,21 @@ impl Lead {
 }
 
 /// Reads what a search looks at. `$source` is the pieces of a list of notifications in the order of `$order`, at most `$7` of them, whose
-/// two parameters of its own are `$8` and `$9`; `$1` is the subscriptions.
+/// two parameters of its own are `$8` and `$9`; `$1` is the subscriptions. The rest of a search is asked of each of them, and is no condition
+/// of the list: with `= ANY` of several statuses there, the planner could read all of each by its partial index and sort them.
 macro_rules! look {
     ($store:expr, $of:expr, $search:expr, $depth:expr, [$($source:literal),*], $order:literal $(, $value:expr)*) => {{
         let spelled = $search.value.as_deref().map(spellings);
+        let statuses: Vec<&str> = $search.statuses.iter().map(|status| status.as_str()).collect();
+        let reasons: Vec<&str> = $search.reasons.iter().map(NotificationReason::as_str).collect();
         sqlx::query_as!(
             Looked,
             "SELECT l.id AS \"id!\", l.at AS \"at!\",
-                    (($2::text IS NULL OR l.status = $2) AND ($3::text IS NULL OR l.event_type = $3)
+                    ((cardinality($2::text[]) = 0 OR l.status = ANY ($2)) AND ($3::text IS NULL OR l.event_type = $3)
                      AND ($4::uuid IS NULL OR l.id >= $4) AND ($5::uuid IS NULL OR l.id < $5)
                      AND ($12::timestamptz IS NULL OR l.finished_at >= $12)
                      AND ($13::timestamptz IS NULL OR l.finished_at < $13)
+                     AND (cardinality($14::text[]) = 0 OR l.reason = ANY ($14))
                      AND CASE WHEN $10::integer IS NULL AND $11::text IS NULL THEN true
                          ELSE EXISTS (
                              SELECT FROM (SELECT response_status, error_type FROM delivery_attempts
@@ -175,7 +184,7 @@ macro_rules! look {
                     ) IS TRUE AS \"matches!\"
              FROM (" + $($source +)* ") AS l ORDER BY " + $order,
             $of,
-            $search.status.map(NotificationStatus::as_str),
+            &statuses as &[&str],
             $search.event_type,
             $search.since.map(first_id_at),
             $search.until.map(first_id_at),
@@ -185,7 +194,8 @@ macro_rules! look {
             $search.code.map(i32::from),
             $search.error,
             $search.ended_since,
-            $search.ended_until
+            $search.ended_until,
+            &reasons as &[&str]
         )
         .fetch_all(&$store.pool)
         .await
@@ -203,7 +213,7 @@ macro_rules! look_at_each {
                       SELECT n.id, s.subscription, ", $at, " AS at FROM notifications n
                       WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT 1) AS h
                   ORDER BY ", $order, " LIMIT $7) AS s CROSS JOIN LATERAL (
-                  SELECT n.id, n.event, n.status, n.event_type, n.finished_at, ", $at, " AS at FROM notifications n
+                  SELECT n.id, n.event, n.status, n.reason, n.event_type, n.finished_at, ", $at, " AS at FROM notifications n
                   WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT $7) AS n
               ORDER BY ", $order, " LIMIT $7"],
             $order $(, $value)*
@@ -216,7 +226,7 @@ macro_rules! look_at_all {
     ($store:expr, $of:expr, $search:expr, $depth:expr, $at:literal, $lead:literal, $order:literal $(, $value:expr)*) => {
         look!(
             $store, $of, $search, $depth,
-            ["SELECT n.id, n.event, n.status, n.event_type, n.finished_at, ", $at, " AS at FROM notifications n
+            ["SELECT n.id, n.event, n.status, n.reason, n.event_type, n.finished_at, ", $at, " AS at FROM notifications n
               WHERE $1::uuid[] = '{}' AND ", $lead, " LIMIT $7"],
             $order $(, $value)*
         )
@@ -242,7 +252,7 @@ pub(super) fn spellings(value: &str) -> Vec<String> {
 }
 
 impl Store {
-    /// Notifications that match, after `after`: of what waits those due longest first, else those of the newest event first.
+    /// Notifications that match, after `after`: of one status that waits those due longest first, else those of the newest event first.
     pub async fn search_notifications(
         &self,
         search: &NotificationSearch,

@@ -56,6 +56,7 @@ mod retry_now;
 mod scene;
 mod schema;
 mod searching;
+mod several_statuses;
 mod state_table;
 mod status;
 mod verification;

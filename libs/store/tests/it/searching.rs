@@ -21,7 +21,7 @@ async fn run(pool: &PgPool, sql: &str) {
 }
 
 /// A push in `state` for this device, accepted so many seconds ago.
-async fn push_for(pool: &PgPool, device: &str, state: PushState, seconds_ago: i64) -> Uuid {
+pub(crate) async fn push_for(pool: &PgPool, device: &str, state: PushState, seconds_ago: i64) -> Uuid {
     let at = SystemClock.now() - TimeDelta::seconds(seconds_ago);
     let made = PushRow::in_state(state).created_at(at).make(pool).await;
     sqlx::query("UPDATE push_notifications SET push_key = $2 WHERE id = $1")
@@ -34,7 +34,7 @@ async fn push_for(pool: &PgPool, device: &str, state: PushState, seconds_ago: i6
 }
 
 /// Every push that matches, part by part.
-async fn all_pushes(store: &Store, filter: &PushFilter, limit: u32) -> Vec<Uuid> {
+pub(crate) async fn all_pushes(store: &Store, filter: &PushFilter, limit: u32) -> Vec<Uuid> {
     let mut found = Vec::new();
     let mut after = None;
     loop {
@@ -56,7 +56,7 @@ fn of_device(device: &str) -> PushFilter {
 
 fn in_status(status: PushStatus) -> PushFilter {
     PushFilter {
-        status: Some(status),
+        statuses: vec![status],
         ..PushFilter::default()
     }
 }
@@ -86,7 +86,7 @@ async fn the_pushes_of_a_device_are_found_the_newest_first_and_no_others(pool: P
     };
     assert_eq!(all_pushes(&store, &young, 1).await, wanted[..2]);
     let sent = PushFilter {
-        status: Some(PushStatus::Failed),
+        statuses: vec![PushStatus::Failed],
         ..of_device("463B3209")
     };
     assert_eq!(all_pushes(&store, &sent, 50).await, [] as [Uuid; 0]);
@@ -250,14 +250,14 @@ async fn how_many_pushes_are_before_one_that_waits_is_counted(pool: PgPool) {
     assert_eq!(ahead(sent).await, None);
 }
 
-fn search(of: NotificationsOf) -> NotificationSearch {
+pub(crate) fn search(of: NotificationsOf) -> NotificationSearch {
     NotificationSearch {
         of,
         ..NotificationSearch::default()
     }
 }
 
-async fn all_notifications(store: &Store, search: &NotificationSearch, limit: u32) -> Vec<Uuid> {
+pub(crate) async fn all_notifications(store: &Store, search: &NotificationSearch, limit: u32) -> Vec<Uuid> {
     let mut found = Vec::new();
     let mut after = None;
     loop {
@@ -355,7 +355,7 @@ async fn what_a_reseller_got_is_found_over_all_its_subscriptions(pool: PgPool) {
             assert_eq!(found, matching, "{code:?}, {error:?}, {limit}");
         }
         let waiting = NotificationSearch {
-            status: Some(NotificationStatus::Retry),
+            statuses: vec![NotificationStatus::Retry],
             ..asked(code, error)
         };
         let is_found = all_notifications(&store, &waiting, 50).await == [retry];
@@ -394,7 +394,7 @@ async fn notifications_that_wait_come_in_the_order_in_which_they_are_due(pool: P
             (NotificationsOf::All, 50),
         ] {
             let wanted = NotificationSearch {
-                status: Some(state.status()),
+                statuses: vec![state.status()],
                 ..search(of)
             };
             assert_eq!(
@@ -410,7 +410,7 @@ async fn notifications_that_wait_come_in_the_order_in_which_they_are_due(pool: P
         }
     }
     let sent = NotificationSearch {
-        status: Some(NotificationStatus::Sent),
+        statuses: vec![NotificationStatus::Sent],
         ..search(NotificationsOf::Subscription(subscription))
     };
     assert_eq!(all_notifications(&store, &sent, 50).await, [] as [Uuid; 0]);

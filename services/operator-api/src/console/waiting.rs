@@ -16,9 +16,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use chrono::{DateTime, Utc};
 use domain::notification::ERROR_TYPES;
-use domain::reason::NotificationReason;
+use domain::reason::{ENDED_FOR, NotificationReason};
 use http::StatusCode;
-use http_api::{FieldProblem, Params, Problem, ProblemKind};
+use http_api::{FieldProblem, Params, Problem, ProblemKind, words};
 use serde::Deserialize;
 use store::PauseView;
 use store::push::{HoldView, SWRVE};
@@ -46,6 +46,8 @@ const FIRST: usize = 10;
 const WAITING: [&str; 4] = ["RETRY", "PENDING", "SCHEDULED", "IN_MEMORY"];
 /// Status that leaves out none.
 const ANY: &str = "ANY";
+/// The statuses of what has ended without being sent.
+const UNDELIVERED: &str = "FAILED,GIVEN_UP";
 
 /// The pages.
 pub(super) fn routes() -> Router<Arc<App>> {
@@ -91,8 +93,8 @@ impl WaitingParams {
         self.lane.as_deref() != Some("reseller")
     }
 
-    /// The one status that is shown; `None` shows the first of each that waits. Of a device or an event everything is shown, and so is what ended
-    /// in a time.
+    /// The status that is shown, or several with commas between them; `None` shows the first of each that waits. Of a device or an event
+    /// everything is shown, and so is what ended in a time.
     fn one_status(&self) -> Option<&str> {
         let of_all = [&self.device, &self.event_id, &self.ended_since, &self.ended_until];
         let is_of_all = of_all.iter().any(|word| word.is_some());
@@ -136,7 +138,7 @@ struct Waiting {
     sums: Option<String>,
 }
 
-/// Those of one status.
+/// Those of one status, or of several that are shown together.
 struct Section {
     status: String,
     /// How many are shown, if there are so many.
@@ -176,7 +178,7 @@ impl Waiting {
     }
 
     /// Statuses that wait, then those that have ended.
-    fn statuses(&self) -> [(&'static str, &'static str); 9] {
+    fn statuses(&self) -> [(&'static str, &'static str); 10] {
         [
             ("", "What waits, the first of each"),
             ("SCHEDULED", "Scheduled"),
@@ -187,6 +189,7 @@ impl Waiting {
             ("SENT", "Sent"),
             ("FAILED", "Failed"),
             ("GIVEN_UP", "Given up"),
+            (UNDELIVERED, "Failed or given up"),
         ]
     }
 
@@ -262,6 +265,11 @@ impl Waiting {
 }
 
 impl Section {
+    /// Its statuses one by one.
+    fn statuses(&self) -> impl Iterator<Item = &str> {
+        words::listed(Some(&self.status))
+    }
+
     /// Whether what it lists may have ended.
     fn has_ended(&self) -> bool {
         !WAITING.contains(&&*self.status)
@@ -446,6 +454,11 @@ async fn of_notifications(
             .map_err(|_| Problem::query("subscription", "must be the identifier of a subscription"))?,
         event_id: params.event_id.clone(),
         status: one(status),
+        // Other reasons are told by more than what is stored: they are looked for among what is told.
+        reason: params
+            .reason
+            .clone()
+            .filter(|it| ENDED_FOR.contains(&it.as_str())),
         event_type: params.event_type.clone(),
         value: params.value.clone(),
         code: code(params.code.as_deref())?,

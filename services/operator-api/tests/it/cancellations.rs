@@ -168,6 +168,12 @@ async fn the_console_counts_before_it_cancels(rig: &Rig) {
     let list = operator.see("/console/waiting?status=SCHEDULED").await;
     let place = "/console/waiting/cancel?lane=push&#38;status=SCHEDULED";
     holds(&list, &["Cancel all that match…", place]);
+    let several = operator.see("/console/waiting?status=SCHEDULED,GIVEN_UP").await;
+    holds(&several, &["<tr id=\"row-"]);
+    assert!(
+        !several.contains("Cancel all that match"),
+        "what is cancelled together is in one status"
+    );
     let form = operator.see(&place.replace("&#38;", "&")).await;
     holds(
         &form,

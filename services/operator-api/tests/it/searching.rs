@@ -60,6 +60,64 @@ async fn the_pushes_of_a_device_are_found_and_the_device_is_in_no_answer(rig: &R
 }
 
 #[testkit::test]
+async fn several_statuses_are_asked_for_at_once_and_an_unknown_one_is_answered_with_those_there_are(
+    rig: &Rig,
+) {
+    let pool = &rig.it.pool;
+    let subscription = SubscriptionRow::active().make(pool).await;
+    let (mut pushes, mut notifications) = (Vec::new(), Vec::new());
+    for (push, notification) in [
+        (PushState::Failed, NotificationState::Failed),
+        (PushState::GivenUp, NotificationState::GivenUp),
+        (PushState::Cancelled, NotificationState::Cancelled),
+        (PushState::Sent, NotificationState::Sent),
+        (PushState::Retry, NotificationState::Retry),
+    ] {
+        pushes.push(PushRow::in_state(push).make(pool).await.id.to_string());
+        let row = NotificationRow::in_state(notification, subscription);
+        notifications.push(row.make(pool).await.id.to_string());
+    }
+    for (query, wanted) in [
+        ("status=FAILED,GIVEN_UP", &[0, 1, 2][..]),
+        ("status=GIVEN_UP,%20RETRY", &[1, 2, 4][..]),
+        ("status=FAILED,GIVEN_UP&reason=CANCELLED", &[2][..]),
+        ("reason=CANCELLED", &[2][..]),
+    ] {
+        for (list, made) in [("pushes", &pushes), ("notifications", &notifications)] {
+            let found = rig.see(&format!("/{list}?{query}")).await;
+            let mut found = ids(&found);
+            found.sort_unstable();
+            let mut wanted: Vec<&str> = wanted.iter().map(|place| &*made[*place]).collect();
+            wanted.sort_unstable();
+            assert_eq!(found, wanted, "{list}, {query}");
+        }
+    }
+    for (query, said) in [
+        ("pushes?status=FALED,GIVEN_UP", "GIVEN_UP; did you mean FAILED?"),
+        (
+            "notifications?status=SENT,given_up",
+            "GIVEN_UP; did you mean GIVEN_UP?",
+        ),
+        (
+            "notifications?reason=CANCELED",
+            "SUBSCRIPTION_DELETED; did you mean CANCELLED?",
+        ),
+        // A reason to wait, which is told by more than what is stored.
+        ("notifications?reason=QUOTA", "SUBSCRIPTION_DELETED"),
+        (
+            "notifications?status=SENT,RETRY&endedSince=2026-11-21T12:00:00Z",
+            "ask for SENT, FAILED or GIVEN_UP",
+        ),
+    ] {
+        let problem = rig
+            .refused("GET", &format!("/{query}"), None, (400, "invalid-query"))
+            .await;
+        let detail = problem["errors"][0]["detail"].as_str().unwrap();
+        assert!(detail.ends_with(said), "{query}: {detail}");
+    }
+}
+
+#[testkit::test]
 async fn what_a_reseller_got_is_found_without_a_key_of_its_own(rig: &Rig) {
     let url = "https://hooks.acme.example/postrider?tenant=1";
     let subscription = SubscriptionRow::active().url(url).make(&rig.it.pool).await;

@@ -122,7 +122,7 @@ async fn what_waits_is_told_its_day_by_the_quota_of_the_moment(pool: PgPool) {
     // Operators have several lines in one list.
     let other = with_line(&pool, 5, 6).await;
     let waiting = NotificationSearch {
-        status: Some(NotificationStatus::Scheduled),
+        statuses: vec![NotificationStatus::Scheduled],
         ..NotificationSearch::default()
     };
     let found = store.search_notifications(&waiting, None, 200).await.unwrap();

@@ -27,7 +27,7 @@ async fn a_list_of_many_lines_tells_the_turns_that_each_notification_tells_alone
     lines.insert(new);
 
     let waiting = NotificationSearch {
-        status: Some(NotificationStatus::Scheduled),
+        statuses: vec![NotificationStatus::Scheduled],
         ..NotificationSearch::default()
     };
     // The first ones of all, so that most lines have more than the list shows, and then all.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::{ANY, WaitingParams};
+use super::{WAITING, WaitingParams};
 use crate::app::App;
 use crate::cancellations::{self, CancellationDocument, CancellationPayload, WaitingFilter};
 use crate::console::act::{ActForm, typed};
@@ -55,7 +55,8 @@ pub(super) fn place(params: &WaitingParams) -> Option<String> {
         &params.ended_until,
     ];
     let status = params.status.as_deref();
-    let waits = status.is_none_or(|status| !["SENT", "FAILED", "GIVEN_UP", ANY].contains(&status));
+    // It is cancelled in one status, or in all that wait.
+    let waits = status.is_none_or(|status| WAITING.contains(&status));
     if only_listed.iter().any(|word| word.is_some()) || !waits || !(params.filters() || status.is_some()) {
         return None;
     }

@@ -27,6 +27,7 @@ pub(crate) mod receive;
 pub(crate) mod recover;
 pub(crate) mod rescue;
 pub(crate) mod reseller;
+pub(crate) mod resellers;
 pub(crate) mod retry_now;
 pub(crate) mod search;
 pub(crate) mod serve;
@@ -74,7 +75,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Status(args) => return status::run(args).await,
         Tool::DeadLetters(command) => return dead_letters::run(command).await,
         Tool::Jobs(command) => return jobs::run(command).await,
-        Tool::Resellers(args) => search::resellers(&args).await,
+        Tool::Resellers(args) => resellers::resellers(&args).await,
         Tool::Mails(command) => mails::run(command).await,
         Tool::Visits(command) => visits::run(command).await,
         Tool::Audit(args) => audit::run(&args).await,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::pauses::LaneName;
-use super::search::at_endpoint;
+use super::resellers::at_endpoint;
 use crate::api::Api;
 use crate::operator::OperatorArgs;
 use crate::output::{self, JsonArgs};

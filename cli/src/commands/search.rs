@@ -1,8 +1,6 @@
-//! Finding things over the operator API: pushes, notifications, events; resellers and their subscriptions are in `resellers`.
+//! Finding things over the operator API: pushes, notifications, events.
 //!
 //! The commands of resellers have the same names; with `--reseller` they ask here, on a key of the house.
-
-mod resellers;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
@@ -19,12 +17,8 @@ use crate::output::{self, Column, Form};
 use crate::part::Part;
 use crate::shown::{self, ShownColumn};
 
-pub(crate) use resellers::{
-    ResellersArgs, at_endpoint, note_reseller, resellers, subscription, subscriptions,
-};
-
 /// The statuses of pushes and notifications.
-const STATUSES: [&str; 7] = [
+pub(crate) const STATUSES: [&str; 7] = [
     "SCHEDULED",
     "PENDING",
     "IN_MEMORY",
@@ -58,7 +52,8 @@ pub(crate) struct Stretch {
 #[command(after_help = "Examples:
   postrider push list --device 463B3209 --newer-than 1d         did the device get its push?
   postrider push list --status RETRY                            what is tried again, due longest first
-  postrider push list --prototype Hello --status FAILED --newer-than 2h")]
+  postrider push list --prototype Hello --status FAILED,GIVEN_UP --newer-than 2h
+  postrider push list --reason CANCELLED                        what an operator has cancelled")]
 pub(crate) struct PushListArgs {
     /// For this device: the push key that they were handed in with; it is in no answer and no record.
     #[arg(long, value_name = "PUSH_KEY", value_parser = NonEmptyStringValueParser::new())]
@@ -69,9 +64,9 @@ pub(crate) struct PushListArgs {
     /// For devices of this platform.
     #[arg(long, value_parser = PossibleValuesParser::new(["IOS", "ANDROID"]), ignore_case = true)]
     platform: Option<String>,
-    /// In this status.
-    #[arg(long, value_parser = PossibleValuesParser::new(STATUSES), ignore_case = true)]
-    status: Option<String>,
+    /// In these statuses, such as FAILED,GIVEN_UP; may be repeated.
+    #[arg(long, value_parser = PossibleValuesParser::new(STATUSES), ignore_case = true, value_delimiter = ',')]
+    status: Vec<String>,
     /// Moved by hand for this reason.
     #[arg(long, value_parser = PossibleValuesParser::new(["REPLAYED", "CANCELLED"]), ignore_case = true)]
     reason: Option<String>,
@@ -88,7 +83,8 @@ pub(crate) struct NotificationQuery {
     pub(crate) subscription: Option<Uuid>,
     pub(crate) event_id: Option<String>,
     pub(crate) value: Option<String>,
-    pub(crate) status: Option<String>,
+    pub(crate) statuses: Vec<String>,
+    pub(crate) reasons: Vec<String>,
     pub(crate) event_type: Option<String>,
     pub(crate) answer: LastAnswer,
     pub(crate) ended_since: Option<DateTime<Utc>>,
@@ -214,6 +210,11 @@ fn upper(word: Option<&String>) -> Option<String> {
     word.map(|word| word.to_uppercase())
 }
 
+/// Words as one parameter takes several.
+pub(crate) fn joined(words: &[String]) -> Option<String> {
+    (!words.is_empty()).then(|| words.join(",").to_uppercase())
+}
+
 /// Most parts that are asked for until something is found: a filter may thin out any of them to nothing.
 const PARTS_MAX: u32 = 20;
 
@@ -247,11 +248,10 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
         ("device", args.device.clone()),
         ("prototype", args.prototype.clone()),
         ("platform", upper(args.platform.as_ref())),
-        ("status", upper(args.status.as_ref())),
+        ("status", joined(&args.status)),
         ("reason", upper(args.reason.as_ref())),
     ]);
     args.stretch.add_to(&mut query);
-    let status = upper(args.status.as_ref());
     let document = first_found(&args.common.operator.connect()?, "/pushes", query).await?;
     print(&document, args.common.form(), PUSHES, "push")?;
     let found = shown::items(&document["items"]);
@@ -260,10 +260,26 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
             "an operator has paused the lane, for which these wait; `postrider pauses` says who, and why",
         );
     }
-    if let (true, Some(elsewhere)) = (found.is_empty(), status.as_deref().and_then(waits_elsewhere)) {
+    let elsewhere = match args.status.as_slice() {
+        [one] => waits_elsewhere(&one.to_uppercase()),
+        _ => None,
+    };
+    if let (true, Some(elsewhere)) = (found.is_empty(), elsewhere) {
         output::note(elsewhere);
     }
+    note_one_by_one(&document, &args.status);
     Ok(())
+}
+
+/// Says how what waits is found when a list of several statuses, which goes through all the newest first, has not come to any of it.
+fn note_one_by_one(document: &Value, statuses: &[String]) {
+    let has_ended = |status: &String| ["SENT", "FAILED", "GIVEN_UP"].contains(&&*status.to_uppercase());
+    let waits = statuses.len() > 1 && !statuses.iter().all(has_ended);
+    if waits && shown::items(&document["items"]).is_empty() && !document["next"].is_null() {
+        output::note(
+            "of several statuses the newest are looked at first; with one --status that waits, those due longest are",
+        );
+    }
 }
 
 /// Where else a push may wait than in a status in which none does.
@@ -317,7 +333,8 @@ pub(crate) async fn notifications(
         ("subscription", asked.subscription.map(|id| id.to_string())),
         ("eventId", asked.event_id),
         ("value", asked.value),
-        ("status", upper(asked.status.as_ref())),
+        ("status", joined(&asked.statuses)),
+        ("reason", joined(&asked.reasons)),
         ("eventType", asked.event_type),
         ("endedSince", asked.ended_since.map(written)),
         ("endedUntil", asked.ended_until.map(written)),
@@ -331,6 +348,7 @@ pub(crate) async fn notifications(
         note_reseller(&api, query.get("reseller")).await?;
     }
     print(&document, form, NOTIFICATIONS, "notification")?;
+    note_one_by_one(&document, &asked.statuses);
     if query.contains_key("value") {
         return note_unmatched(&api, query, is_empty).await;
     }
@@ -342,6 +360,7 @@ async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::
     // What is asked of notifications alone, no such event has.
     let is_of_notifications = [
         "status",
+        "reason",
         "subscription",
         "code",
         "error",
@@ -388,8 +407,27 @@ pub(crate) async fn events(args: &EventListArgs) -> anyhow::Result<()> {
     print(&document, args.common.form(), EVENTS, "event")
 }
 
+/// Says of a reseller that nothing was found of whether it is known, and which one may have been meant.
+pub(crate) async fn note_reseller(api: &Api, reseller: Option<&Value>) -> anyhow::Result<()> {
+    let Some(reseller) = reseller.and_then(Value::as_str) else {
+        return Ok(());
+    };
+    let document: Value = api.get("/resellers", &[("limit", "200")]).await?;
+    let known: Vec<&str> = shown::items(&document["items"])
+        .iter()
+        .filter_map(|known| known["id"].as_str())
+        .collect();
+    if !known.contains(&reseller) && document["next"].is_null() {
+        output::note(output::harmless(&format!(
+            "no reseller {reseller} is known: none of that name has a subscription{}",
+            domain::nearest::question(reseller, known)
+        )));
+    }
+    Ok(())
+}
+
 /// Prints a part of a list. A part in which nothing was found may be followed by others.
-fn print<const COLUMNS: usize>(
+pub(super) fn print<const COLUMNS: usize>(
     document: &Value,
     form: Form,
     columns: [ShownColumn; COLUMNS],

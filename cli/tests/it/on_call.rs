@@ -100,6 +100,51 @@ async fn notifications_of_all_resellers_are_found_by_what_their_endpoint_answere
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn several_statuses_are_one_parameter_and_what_waits_is_better_asked_for_alone() {
+    let echoed = async |request: Request| {
+        Json(json!({"items": [{"id": request.uri().query()}], "next": null, "examined": 1}))
+    };
+    let echo = Router::new()
+        .route("/pushes", get(echoed))
+        .route("/notifications", get(echoed));
+    let url = pretended(echo).await;
+    for command in [
+        "push list --status failed,GIVEN_UP --reason cancelled --json",
+        "push list --status FAILED --status given_up --reason CANCELLED --json",
+        "notifications list --status failed,given_up --reason cancelled --json",
+        "notifications list --all --status FAILED --status GIVEN_UP --reason CANCELLED --json",
+    ] {
+        let listed = run(command, &url);
+        let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+        let asked = listed["items"][0]["id"].as_str().expect("a query");
+        for part in ["status=FAILED%2CGIVEN_UP", "reason=CANCELLED"] {
+            assert!(asked.contains(part), "{command}: {asked}");
+        }
+    }
+    let wrong = run("push list --status FALED,SENT", &url);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("SCHEDULED") && wrong.stderr.contains("'FAILED'"),
+        "{wrong:?}"
+    );
+
+    let nothing = async || Json(json!({"items": [], "next": "more", "examined": 10}));
+    let nothing = Router::new()
+        .route("/pushes", get(nothing))
+        .route("/notifications", get(nothing));
+    let url = pretended(nothing).await;
+    let told = "with one --status that waits, those due longest are";
+    for list in ["push list", "notifications list --all"] {
+        let several = run(&format!("{list} --status RETRY,PENDING"), &url);
+        assert!(several.stderr.contains(told), "{several:?}");
+        for status in ["RETRY", "FAILED,GIVEN_UP"] {
+            let other = run(&format!("{list} --status {status}"), &url);
+            assert!(!other.stderr.contains(told), "{other:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_whole_url_stands_for_its_subscription() {
     let url = pretended(answers("[]")).await;
     let listed = run(&format!("dead-letters list --target {URL} --json"), &url);

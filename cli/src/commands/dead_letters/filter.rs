@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use crate::age::Age;
 use crate::api::Api;
-use crate::commands::search::{self, at_endpoint};
+use crate::commands::resellers::at_endpoint;
+use crate::commands::search;
 use crate::output;
 
 /// Which dead letters. What is not given restricts nothing.

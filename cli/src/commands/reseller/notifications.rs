@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use chrono::{DateTime, Utc};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use domain::reason::ENDED_FOR;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -14,7 +16,7 @@ use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
 use super::{Common, OPERATORS, identifier, look, paused_by};
 use crate::commands::outcome::{NotCome, Within};
-use crate::commands::search::{self, LastAnswer, NotificationQuery, Stretch};
+use crate::commands::search::{self, LastAnswer, NotificationQuery, STATUSES, Stretch};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, FormArgs, JsonArgs};
 use crate::portal::Portal;
@@ -32,6 +34,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --value example.org
   postrider notifications list --reseller acme --value example.org --newer-than 1d      for operators
   postrider notifications list --all --status RETRY --code 503                          for operators
+  postrider notifications list --reseller acme --reason CANCELLED                       for operators
   postrider notifications list --reseller acme --ended-since 2026-11-21T12:00:00Z       for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
@@ -74,14 +77,18 @@ pub(crate) struct ListArgs {
     /// Of events that have this text as a whole value in their data, such as the name of a domain.
     #[arg(long, value_name = "TEXT", conflicts_with = "event_id")]
     value: Option<String>,
-    /// Of these statuses, such as FAILED,GIVEN_UP; operators name one.
-    #[arg(long)]
-    status: Option<String>,
+    /// Of these statuses, such as FAILED,GIVEN_UP; may be repeated.
+    #[arg(long, value_parser = PossibleValuesParser::new(STATUSES), ignore_case = true, value_delimiter = ',')]
+    status: Vec<String>,
     /// Of these event types, such as domain.created; operators name one.
     #[arg(long, value_name = "TYPES", aliases = ["event-type", "type"])]
     event_types: Option<String>,
     #[command(flatten)]
     answer: LastAnswer,
+    /// For operators: ended for these reasons, such as CANCELLED; may be repeated.
+    #[arg(long, value_parser = PossibleValuesParser::new(ENDED_FOR), ignore_case = true, value_delimiter = ',',
+        help_heading = OPERATORS)]
+    reason: Vec<String>,
     /// For operators: delivered, failed, given up or cancelled at this time or later; a time, or an age such as 3d.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "event_id", help_heading = OPERATORS)]
     ended_since: Option<DateTime<Utc>>,
@@ -214,8 +221,11 @@ pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
 /// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
     let is_by_end = args.ended_since.is_some() || args.ended_until.is_some();
-    let is_operator =
-        args.all || is_by_end || args.reseller.is_some() || args.value.is_some() && args.operator.has_key();
+    let is_operator = args.all
+        || is_by_end
+        || !args.reason.is_empty()
+        || args.reseller.is_some()
+        || args.value.is_some() && args.operator.has_key();
     if is_operator || !args.common.portal.has_key() && args.operator.has_key() {
         if !is_operator && args.subscription.is_none() && args.event_id.is_none() {
             bail!(
@@ -227,7 +237,8 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
             subscription: args.subscription,
             event_id: args.event_id,
             value: args.value,
-            status: args.status,
+            statuses: args.status,
+            reasons: args.reason,
             event_type: args.event_types,
             answer: args.answer,
             ended_since: args.ended_since,
@@ -244,7 +255,7 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     let query = [
         ("eventId", args.event_id),
         ("value", args.value),
-        ("status", args.status),
+        ("status", search::joined(&args.status)),
         ("eventType", args.event_types),
     ];
     let portal = Portal::connect(&args.common.portal)?;

@@ -169,8 +169,22 @@ async fn notifications_are_listed_sent_again_and_replayed(it: Installation) {
     }
     let unknown = refused(&lane, "resend 019aa2f0-5b1c-8025-9519-0863916ea2df").await;
     assert!(unknown.contains("404"), "{unknown}");
-    let status = refused(&lane, &format!("notifications list {id} --status GONE")).await;
-    assert!(status.contains("GIVEN_UP"), "{status}");
+    for several in ["--status failed,sent", "--status FAILED --status SENT"] {
+        let listed = document(&lane, &format!("notifications list {id} {several}")).await;
+        let items = listed["items"].as_array().expect("items");
+        for status in ["FAILED", "SENT"] {
+            assert!(
+                items.iter().any(|it| it["status"] == status),
+                "{several}: {listed}"
+            );
+        }
+    }
+    let status = call(&lane, &format!("notifications list {id} --status FAILED,FALED")).await;
+    assert_eq!(status.code, Some(2), "{status:?}");
+    assert!(
+        status.stderr.contains("GIVEN_UP") && status.stderr.contains("'FAILED'"),
+        "{status:?}"
+    );
 }
 
 #[testkit::test]

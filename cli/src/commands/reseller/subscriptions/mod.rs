@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Common, NOT_NOW, is_not_now, look, notifications};
-use crate::commands::search;
+use crate::commands::resellers;
 use crate::file;
 use crate::output::{self, Column, Form};
 use crate::portal::{PAGE_MAX, Portal};
@@ -119,12 +119,12 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
         Command::List(args) => list(args).await,
         Command::Show(ShowArgs { one, operator }) => {
             if !one.common.portal.has_key() && operator.has_key() {
-                return search::subscription(&operator, one.common.form(), one.id).await;
+                return resellers::subscription(&operator, one.common.form(), one.id).await;
             }
             match find(&portal(&one.common)?, one.id).await {
                 // Whose subscription it is may be known to the operators' key alone.
                 Err(error) if operator.has_key() && is_unknown(&error) => {
-                    search::subscription(&operator, one.common.form(), one.id).await
+                    resellers::subscription(&operator, one.common.form(), one.id).await
                 }
                 found => {
                     let (document, version) = found?;
@@ -190,7 +190,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
             ("failing", args.failing.then(|| "true".to_owned())),
             ("cursor", args.cursor),
         ];
-        return search::subscriptions(&args.operator, common.form(), asked).await;
+        return resellers::subscriptions(&args.operator, common.form(), asked).await;
     }
     let query = [("limit", Some(PAGE_MAX.to_owned())), ("cursor", args.cursor)];
     let document: Value = portal(common)?.get("/subscriptions", &query).await?;

@@ -1,15 +1,29 @@
-//! Resellers and their subscriptions, as those on call find them.
+//! `postrider resellers`, and what operators see of subscriptions: those of all resellers, over the operator API.
 
 use clap::Args;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{print, query};
+use super::search::{note_reseller, print, query};
 use crate::api::Api;
 use crate::operator::{Common, OperatorArgs};
-use crate::output::{self, Column, Form};
+use crate::output::{Column, Form};
 use crate::part::Part;
 use crate::shown::{self, Shown, ShownColumn};
+
+/// Which resellers.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  postrider resellers")]
+pub(crate) struct ResellersArgs {
+    /// Lists them, as without it.
+    #[arg(hide = true, value_parser = ["list", "ls"])]
+    list: Option<String>,
+    #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
+    common: Common,
+}
 
 const SUBSCRIPTIONS: [ShownColumn; 9] = [
     (Column::whole("subscription"), "/id"),
@@ -50,39 +64,6 @@ const SUBSCRIPTION: [Shown; 15] = [
     ("daily quota", "/dailyQuota"),
     ("requests a second", "/requestsPerSecond"),
 ];
-
-/// Which resellers.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:
-  postrider resellers")]
-pub(crate) struct ResellersArgs {
-    /// Lists them, as without it.
-    #[arg(hide = true, value_parser = ["list", "ls"])]
-    list: Option<String>,
-    #[command(flatten)]
-    part: Part,
-    #[command(flatten)]
-    common: Common,
-}
-
-/// Says of a reseller that nothing was found of whether it is known, and which one may have been meant.
-pub(crate) async fn note_reseller(api: &Api, reseller: Option<&Value>) -> anyhow::Result<()> {
-    let Some(reseller) = reseller.and_then(Value::as_str) else {
-        return Ok(());
-    };
-    let document: Value = api.get("/resellers", &[("limit", "200")]).await?;
-    let known: Vec<&str> = shown::items(&document["items"])
-        .iter()
-        .filter_map(|known| known["id"].as_str())
-        .collect();
-    if !known.contains(&reseller) && document["next"].is_null() {
-        output::note(output::harmless(&format!(
-            "no reseller {reseller} is known: none of that name has a subscription{}",
-            domain::nearest::question(reseller, known)
-        )));
-    }
-    Ok(())
-}
 
 /// The subscriptions that have this endpoint, with whose they are: a URL as it is, or without its query.
 pub(crate) async fn at_endpoint(api: &Api, url: &str) -> anyhow::Result<Vec<(Uuid, String)>> {

@@ -115,3 +115,44 @@ fn commands_for_the_engineer_on_call_show_how_they_are_used() {
 fn the_definition_of_the_command_line_is_sound() {
     Cli::command().debug_assert();
 }
+
+/// Save the end of a pause, which is to come.
+#[test]
+fn a_span_of_time_may_be_told_by_ages_wherever_one_is_taken() {
+    let mut spans = 0;
+    for (path, _) in leaves() {
+        let mut command = &Cli::command();
+        for word in path.split(' ').skip(1) {
+            command = command.find_subcommand(word).expect("a command");
+        }
+        for option in command
+            .get_arguments()
+            .filter(|_| !path.starts_with("postrider pause "))
+        {
+            let name = option.get_long().unwrap_or_default();
+            if name.ends_with("since") || name.ends_with("until") {
+                let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.contains("an age such as"), "{path} --{name}: {help}");
+                spans += 1;
+            }
+        }
+    }
+    assert!(spans > 20, "{spans}");
+    let replay = "replay 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+    for line in [
+        "audit",
+        "push list",
+        "notifications list",
+        "dead-letters list",
+        "activity",
+        replay,
+    ] {
+        let line = format!("postrider {line} --since 3d --until 2h");
+        let read = Cli::try_parse_from(line.split(' '));
+        assert!(
+            read.is_ok(),
+            "{line}: {:?}",
+            read.err().map(|error| error.to_string())
+        );
+    }
+}

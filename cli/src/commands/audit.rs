@@ -36,11 +36,11 @@ pub(crate) struct AuditArgs {
     /// About this reseller or a subscription of its own, or by one of its keys and people.
     #[arg(long, value_name = "ID", conflicts_with_all = ["actor", "without", "subject"])]
     reseller: Option<String>,
-    /// At this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
+    /// At this time or later; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
-    /// Before this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "older_than")]
+    /// Before this time; a time, or an age such as 2h.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "older_than")]
     until: Option<DateTime<Utc>>,
     /// Less than this long ago, such as 3d.
     #[arg(long, value_name = "AGE")]

@@ -49,11 +49,11 @@ pub(crate) struct WaitingArgs {
     /// Notifications of events of this type.
     #[arg(long, value_name = "NAME")]
     event_type: Option<String>,
-    /// Accepted at this time or later.
-    #[arg(long, value_name = "TIME")]
+    /// Accepted at this time or later; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
     since: Option<DateTime<Utc>>,
-    /// Accepted before this time.
-    #[arg(long, value_name = "TIME")]
+    /// Accepted before this time; a time, or an age such as 2h.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
     until: Option<DateTime<Utc>>,
     /// Count, and do nothing.
     #[arg(long)]

@@ -3,12 +3,10 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use domain::clock::{Clock as _, SystemClock};
 use domain::counted::of;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::age::Age;
 use crate::operator::Common;
 use crate::output::{Column, JsonArgs};
 use crate::part::Part;
@@ -48,10 +46,10 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RetryArgs {
-    /// Those too that failed in this time, such as 2d; not those about exhausted retries, refused and recovered deliveries, which are
-    /// gathered in the next one.
-    #[arg(long, value_name = "AGE")]
-    failed_since: Option<Age>,
+    /// Those too that failed at this time or later, an age such as 2d or a time; not those about exhausted retries, refused and recovered
+    /// deliveries, which are gathered in the next one.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    failed_since: Option<DateTime<Utc>>,
     /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
@@ -93,9 +91,8 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
 }
 
 async fn retry(args: &RetryArgs) -> anyhow::Result<()> {
-    let since: Option<DateTime<Utc>> = args.failed_since.map(|age| SystemClock.now() - age.duration());
     let body = json!({
-        "failedSince": since.map(|since| since.to_rfc3339_opts(SecondsFormat::Micros, true)),
+        "failedSince": args.failed_since.map(|since| since.to_rfc3339_opts(SecondsFormat::Micros, true)),
         "note": args.note,
     });
     let told = |done: &Value| {

@@ -31,11 +31,11 @@ pub(crate) const STATUSES: [&str; 7] = [
 /// When, and which part of a list.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Stretch {
-    /// Accepted at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
+    /// Accepted at this time or later; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
-    /// Accepted before this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "older_than")]
+    /// Accepted before this time; a time, or an age such as 2h.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "older_than")]
     until: Option<DateTime<Utc>>,
     /// Accepted less than this long ago, such as 3h.
     #[arg(long, value_name = "AGE")]

@@ -40,11 +40,11 @@ pub(crate) struct FilterArgs {
     /// About pushes of this message prototype.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     prototype: Option<String>,
-    /// Written at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
+    /// Written at this time or later; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
-    /// Written before this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "older_than")]
+    /// Written before this time; a time, or an age such as 2h.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "older_than")]
     until: Option<DateTime<Utc>>,
     /// Written less than this long ago, such as 3d.
     #[arg(long, value_name = "AGE")]

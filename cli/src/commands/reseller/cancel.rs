@@ -35,11 +35,11 @@ pub(crate) struct CancelArgs {
     /// Of events of this type, such as domain.created.
     #[arg(long, value_name = "NAME", conflicts_with = "id")]
     event_type: Option<String>,
-    /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "id")]
+    /// Of events that were accepted at this time or later; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "id")]
     since: Option<DateTime<Utc>>,
-    /// Of events that were accepted before this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, visible_alias = "before", conflicts_with = "id")]
+    /// Of events that were accepted before this time; a time, or an age such as 2h.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, visible_alias = "before", conflicts_with = "id")]
     until: Option<DateTime<Utc>>,
     /// Only counts them.
     #[arg(long, conflicts_with = "id")]

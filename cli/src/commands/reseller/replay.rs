@@ -47,11 +47,11 @@ pub(crate) struct ReplayArgs {
     /// Of which subscription.
     #[arg(value_parser = identifier)]
     subscription: Uuid,
-    /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, group = "from")]
+    /// Of events that were accepted at this time or later; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, group = "from")]
     since: Option<DateTime<Utc>>,
-    /// Of events that were accepted before this time; until now when not given.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
+    /// Of events that were accepted before this time, which may be an age such as 2h; until now when not given.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
     until: Option<DateTime<Utc>>,
     /// Of events that were accepted less than this long ago, such as 2h.
     #[arg(long, value_name = "AGE", group = "from")]

@@ -38,11 +38,11 @@ pub(crate) struct ResendManyArgs {
     /// The endpoint answered the last attempt with this status code.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=599))]
     code: Option<u16>,
-    /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
+    /// Of events that were accepted at this time or later; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
-    /// Of events that were accepted before this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
+    /// Of events that were accepted before this time; a time, or an age such as 2h.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
     until: Option<DateTime<Utc>>,
     /// Of events that were accepted less than this long ago, such as 2h.
     #[arg(long, value_name = "AGE")]

@@ -116,10 +116,10 @@ pub(crate) fn line(text: impl Display) -> io::Result<bool> {
     is_read(writeln_flushed(anstream::stdout().lock(), text))
 }
 
-/// Writes a result to the byte, without a line end: it is something that may be signed.
-pub(crate) fn exact(text: impl Display) -> io::Result<()> {
+/// Writes a result to the byte, without a line end, such as something that may be signed; says whether a reader is left.
+pub(crate) fn exact(text: impl Display) -> io::Result<bool> {
     let mut output = io::stdout().lock();
-    is_read(write!(output, "{text}").and_then(|()| output.flush())).map(drop)
+    is_read(write!(output, "{text}").and_then(|()| output.flush()))
 }
 
 /// Writes a result as JSON for programs.

@@ -132,7 +132,8 @@ mod tests {
     fn what_cannot_be_read_is_told_in_words() {
         for (line, said) in [
             ("notifications list --all --limit x", "write a whole number"),
-            ("notifications list --all --limit 0", "0 is not from 1 to 200"),
+            ("notifications list --all --limit 0", "0 is less than 1"),
+            ("history push --minutes 0", "0 is not from 1 to 60"),
             ("explain", ""),
             ("dead-letters list --subscription x", IDENTIFIER),
             ("listen --forward-to localhost", "write a whole URL"),

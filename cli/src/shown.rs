@@ -5,11 +5,14 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
 use crate::output::{self, Column, Form, Table};
+use crate::part::Pages;
 
 /// What is shown in a row of a record: its name, and where the value is (RFC 6901).
 pub(crate) type Shown = (&'static str, &'static str);
 /// What is shown in a column of a list, and where the value is.
 pub(crate) type ShownColumn = (Column, &'static str);
+
+const NO_ITEMS: &str = "the answer has no items; is this the API of Postrider?";
 
 /// A value as one reads it; empty for null.
 pub(crate) fn cell(document: &Value, pointer: &str) -> String {
@@ -76,6 +79,40 @@ fn shown(item: &Value, (column, pointer): &ShownColumn) -> String {
     }
 }
 
+/// Prints a part of a list as [`print`] does, page by page where its form has a line for each entry: JSON is one document, and a table has
+/// one width for each column. Returns the last page with what was found; of what was printed page by page that is the first with anything.
+pub(crate) async fn print_pages<const COLUMNS: usize>(
+    mut pages: Pages<'_>,
+    form: Form,
+    columns: [ShownColumn; COLUMNS],
+    nothing: impl FnOnce(&Value) -> String,
+) -> anyhow::Result<Value> {
+    if !form.is_row_by_row() {
+        let document = pages.whole().await?;
+        let nothing = nothing(&document);
+        print(&document, form, columns, &nothing)?;
+        return Ok(document);
+    }
+    let (mut last, mut found) = (Value::Null, None);
+    while let Some(mut page) = pages.next().await? {
+        page["items"].as_array().context(NO_ITEMS)?;
+        let is_read = form.rows(&list(&page["items"], columns.clone()), last.is_null())?;
+        if found.is_none() && !items(&page["items"]).is_empty() {
+            found = Some(page["items"].take());
+        }
+        last = page;
+        if !is_read {
+            break;
+        }
+    }
+    last["items"] = found.unwrap_or_else(|| Value::Array(Vec::new()));
+    if items(&last["items"]).is_empty() {
+        output::note(nothing(&last));
+    }
+    note_next(&last);
+    Ok(last)
+}
+
 /// Prints a part of a list: as it came, or as a table and how it goes on.
 pub(crate) fn print<const COLUMNS: usize>(
     document: &Value,
@@ -86,9 +123,7 @@ pub(crate) fn print<const COLUMNS: usize>(
     if form == Form::Json {
         return output::json(document);
     }
-    let items = document["items"]
-        .as_array()
-        .context("the answer has no items; is this the API of Postrider?")?;
+    let items = document["items"].as_array().context(NO_ITEMS)?;
     if items.is_empty() {
         output::note(nothing);
     }

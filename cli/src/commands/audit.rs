@@ -6,6 +6,7 @@ use domain::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
 use crate::age::Age;
+use crate::commands::search;
 use crate::operator::Common;
 use crate::output::Column;
 use crate::part::Part;
@@ -73,8 +74,7 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
             .map(|at| at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     };
     let listed = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
-    let [limit, cursor] = args.part.query();
-    let query = [
+    let query = search::query([
         ("actor", args.actor.clone()),
         ("action", listed(&args.actions)),
         ("without", listed(&args.without)),
@@ -82,9 +82,10 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         ("reseller", args.reseller.clone()),
         ("since", time(args.since, args.newer_than)),
         ("until", time(args.until, args.older_than)),
-        cursor,
-        limit,
-    ];
-    let document: Value = args.common.operator.connect()?.get("/audit", &query).await?;
-    shown::print(&document, args.common.form(), COLUMNS, "no entry matches")
+    ]);
+    let api = args.common.operator.connect()?;
+    let pages = args.part.of(&api, "/audit", query);
+    let nothing = |_: &Value| "no entry matches".to_owned();
+    shown::print_pages(pages, args.common.form(), COLUMNS, nothing).await?;
+    Ok(())
 }

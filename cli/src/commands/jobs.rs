@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::age::Age;
 use crate::api::Api;
 use crate::commands::outcome::{self, Outcome, Patience, Within};
+use crate::commands::search;
 use crate::operator::Common;
 use crate::output::{self, Column, Form, Table};
 use crate::part::Part;
@@ -186,13 +187,9 @@ fn path(id: Uuid) -> String {
 
 async fn list(args: &ListArgs) -> anyhow::Result<()> {
     let api = args.common.operator.connect()?;
-    let [limit, cursor] = args.part.query();
-    let query = [
-        limit,
-        ("status", args.status.as_ref().map(|status| status.to_uppercase())),
-        cursor,
-    ];
-    let mut document: Value = api.get("/dead-letters/jobs", &query).await?;
+    let status = args.status.as_ref().map(|status| status.to_uppercase());
+    let query = search::query([("status", status)]);
+    let mut document = args.part.of(&api, "/dead-letters/jobs", query).whole().await?;
     if args.common.form() != Form::Json {
         let jobs = document["items"].as_array_mut().into_iter().flatten();
         for job in jobs.filter(|job| job.is_object()) {

@@ -7,6 +7,7 @@ use domain::counted::of;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::commands::search;
 use crate::operator::Common;
 use crate::output::{Column, JsonArgs};
 use crate::part::Part;
@@ -77,17 +78,15 @@ pub(crate) async fn run(command: MailsCommand) -> anyhow::Result<()> {
 }
 
 async fn list(args: &ListArgs) -> anyhow::Result<()> {
-    let [limit, cursor] = args.part.query();
-    let query = [
+    let query = search::query([
         ("status", Some(args.status.to_uppercase())),
         ("subscription", args.subscription.map(|id| id.to_string())),
-        limit,
-        cursor,
-    ];
-    let query: Vec<_> = query.into_iter().filter(|(_, value)| value.is_some()).collect();
-    let document: Value = args.common.operator.connect()?.get("/mails", &query).await?;
-    let nothing = format!("no mail is {}", args.status.to_uppercase());
-    shown::print(&document, args.common.form(), MAILS, &nothing)
+    ]);
+    let api = args.common.operator.connect()?;
+    let pages = args.part.of(&api, "/mails", query);
+    let nothing = |_: &Value| format!("no mail is {}", args.status.to_uppercase());
+    shown::print_pages(pages, args.common.form(), MAILS, nothing).await?;
+    Ok(())
 }
 
 async fn retry(args: &RetryArgs) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::search::{note_reseller, print, query};
+use super::search::{Query, note_reseller, nothing, print, query};
 use crate::api::Api;
 use crate::operator::{Common, OperatorArgs};
 use crate::output::{Column, Form};
@@ -102,7 +102,12 @@ pub(crate) async fn subscriptions(
             note_pause(it);
         }
     }
-    print(&document, form, SUBSCRIPTIONS, "subscription")
+    shown::print(
+        &document,
+        form,
+        SUBSCRIPTIONS,
+        &nothing(&document, "subscription"),
+    )
 }
 
 /// Puts since when a subscription is paused and by whom beside what it says of each pause.
@@ -130,7 +135,8 @@ pub(crate) async fn subscription(operator: &OperatorArgs, form: Form, id: Uuid) 
 
 /// Lists the resellers that have subscriptions.
 pub(crate) async fn resellers(args: &ResellersArgs) -> anyhow::Result<()> {
-    let query = query(args.part.query());
-    let document: Value = args.common.operator.connect()?.get("/resellers", &query).await?;
-    print(&document, args.common.form(), RESELLERS, "reseller")
+    let api = args.common.operator.connect()?;
+    let pages = args.part.of(&api, "/resellers", Query::new());
+    print(pages, args.common.form(), RESELLERS, "reseller").await?;
+    Ok(())
 }

@@ -14,7 +14,7 @@ use crate::age::Age;
 use crate::api::Api;
 use crate::operator::{Common, OperatorArgs};
 use crate::output::{self, Column, Form};
-use crate::part::Part;
+use crate::part::{Pages, Part};
 use crate::shown::{self, ShownColumn};
 
 /// The statuses of pushes and notifications.
@@ -27,6 +27,9 @@ pub(crate) const STATUSES: [&str; 7] = [
     "FAILED",
     "GIVEN_UP",
 ];
+
+/// Most events that matched nothing that are named below a list of notifications.
+const UNMATCHED_MAX: u64 = 50;
 
 /// When, and which part of a list.
 #[derive(Debug, Clone, Args)]
@@ -186,7 +189,7 @@ pub(crate) fn query<const N: usize>(given: [(&str, Option<String>); N]) -> Query
 }
 
 impl Stretch {
-    /// Adds it to what is asked.
+    /// Adds when to what is asked.
     pub(crate) fn add_to(&self, query: &mut Query) {
         let now = SystemClock.now();
         let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
@@ -197,7 +200,6 @@ impl Stretch {
             ("until", time(self.until, self.older_than)),
         ];
         query.extend(self::query(times));
-        query.extend(self::query(self.part.query()));
     }
 }
 
@@ -215,33 +217,6 @@ pub(crate) fn joined(words: &[String]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(",").to_uppercase())
 }
 
-/// Most parts that are asked for until something is found: a filter may thin out any of them to nothing.
-const PARTS_MAX: u32 = 20;
-
-/// The first part of a list in which something was found, else the last that was looked at.
-pub(crate) async fn first_found(api: &Api, path: &str, mut query: Query) -> anyhow::Result<Value> {
-    let (mut examined, mut parts) = (None, 0);
-    loop {
-        parts += 1;
-        let mut document: Value = api.get(path, &query).await?;
-        if let Some(more) = document["examined"].as_u64() {
-            examined = Some(examined.unwrap_or(0) + more);
-        }
-        let next = document["next"].as_str().map(str::to_owned);
-        match next {
-            Some(next) if parts < PARTS_MAX && shown::items(&document["items"]).is_empty() => {
-                query.insert("cursor".to_owned(), next.into());
-            }
-            _ => {
-                if let Some(examined) = examined {
-                    document["examined"] = examined.into();
-                }
-                return Ok(document);
-            }
-        }
-    }
-}
-
 /// Lists pushes.
 pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
     let mut query = query([
@@ -252,8 +227,9 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
         ("reason", upper(args.reason.as_ref())),
     ]);
     args.stretch.add_to(&mut query);
-    let document = first_found(&args.common.operator.connect()?, "/pushes", query).await?;
-    print(&document, args.common.form(), PUSHES, "push")?;
+    let api = args.common.operator.connect()?;
+    let pages = args.stretch.part.of(&api, "/pushes", query);
+    let document = print(pages, args.common.form(), PUSHES, "push").await?;
     let found = shown::items(&document["items"]);
     if found.iter().any(|push| !push["pausedBy"].is_null()) {
         output::note(
@@ -309,7 +285,7 @@ pub(crate) async fn pushes_of(
         return Ok(one["id"].as_str().map(str::to_owned));
     }
     if form == Form::Json || shown::items(&document["items"]).is_empty() {
-        print(&document, form, PUSHES, "push")?;
+        shown::print(&document, form, PUSHES, &nothing(&document, "push"))?;
         return Ok(None);
     }
     // `explain` has no -o wide, which the line below a list that is too narrow would name.
@@ -342,12 +318,12 @@ pub(crate) async fn notifications(
     query.extend(asked.answer.query());
     stretch.add_to(&mut query);
     let api = operator.connect()?;
-    let document = first_found(&api, "/notifications", query.clone()).await?;
+    let pages = stretch.part.of(&api, "/notifications", query.clone());
+    let document = print(pages, form, NOTIFICATIONS, "notification").await?;
     let is_empty = shown::items(&document["items"]).is_empty();
     if is_empty {
         note_reseller(&api, query.get("reseller")).await?;
     }
-    print(&document, form, NOTIFICATIONS, "notification")?;
     note_one_by_one(&document, &asked.statuses);
     if query.contains_key("value") {
         return note_unmatched(&api, query, is_empty).await;
@@ -372,9 +348,8 @@ async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::
     if is_of_notifications {
         return Ok(());
     }
-    query.remove("cursor");
     query.insert("unmatched".to_owned(), "true".into());
-    let document = first_found(api, "/events", query).await?;
+    let document = Pages::new(api, "/events", query, UNMATCHED_MAX).whole().await?;
     let found = shown::items(&document["items"]);
     for event in found {
         let (id, reseller) = (shown::cell(event, "/id"), shown::cell(event, "/resellerId"));
@@ -400,11 +375,12 @@ pub(crate) async fn events(args: &EventListArgs) -> anyhow::Result<()> {
     ]);
     args.stretch.add_to(&mut query);
     let api = args.common.operator.connect()?;
-    let document = first_found(&api, "/events", query.clone()).await?;
+    let pages = args.stretch.part.of(&api, "/events", query.clone());
+    let document = print(pages, args.common.form(), EVENTS, "event").await?;
     if shown::items(&document["items"]).is_empty() {
         note_reseller(&api, query.get("reseller")).await?;
     }
-    print(&document, args.common.form(), EVENTS, "event")
+    Ok(())
 }
 
 /// Says of a reseller that nothing was found of whether it is known, and which one may have been meant.
@@ -426,21 +402,25 @@ pub(crate) async fn note_reseller(api: &Api, reseller: Option<&Value>) -> anyhow
     Ok(())
 }
 
-/// Prints a part of a list. A part in which nothing was found may be followed by others.
-pub(super) fn print<const COLUMNS: usize>(
-    document: &Value,
+/// Prints a part of a list, and returns what [`shown::print_pages`] does.
+pub(super) async fn print<const COLUMNS: usize>(
+    pages: Pages<'_>,
     form: Form,
     columns: [ShownColumn; COLUMNS],
     what: &str,
-) -> anyhow::Result<()> {
-    let nothing = match document["next"].as_str() {
+) -> anyhow::Result<Value> {
+    shown::print_pages(pages, form, columns, |document| nothing(document, what)).await
+}
+
+/// What is said where nothing was found. A part in which that is so may be followed by others.
+pub(super) fn nothing(document: &Value, what: &str) -> String {
+    match document["next"].as_str() {
         Some(_) => format!(
             "no {what} matches among the {} that were looked at",
             document["examined"]
         ),
         None => format!("no {what} matches"),
-    };
-    shown::print(document, form, columns, &nothing)
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::operator::{Common, OperatorArgs};
@@ -76,13 +76,11 @@ pub(crate) async fn run(command: VisitsCommand) -> anyhow::Result<()> {
 }
 
 async fn list(args: &ListArgs) -> anyhow::Result<()> {
-    let document: Value = args
-        .common
-        .operator
-        .connect()?
-        .get("/visits", &args.part.query())
-        .await?;
-    shown::print(&document, args.common.form(), VISITS, "there is no visit")
+    let api = args.common.operator.connect()?;
+    let pages = args.part.of(&api, "/visits", Map::new());
+    let nothing = |_: &Value| "there is no visit".to_owned();
+    shown::print_pages(pages, args.common.form(), VISITS, nothing).await?;
+    Ok(())
 }
 
 async fn end(args: &EndArgs) -> anyhow::Result<()> {

@@ -2,6 +2,8 @@
 //!
 //! A command has the options of what it can print; clap refuses every other form with the list of those that there are.
 
+use std::io;
+
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -41,23 +43,41 @@ impl Form {
         }
     }
 
+    /// Whether rows can be printed before those that come after them are known.
+    pub(crate) fn is_row_by_row(self) -> bool {
+        matches!(self, Self::Name | Self::Tsv)
+    }
+
+    /// Prints rows for scripts, below the names of the columns if they are the first ones; says whether a reader is left.
+    pub(crate) fn rows(self, table: &Table, are_first: bool) -> io::Result<bool> {
+        let text = match self {
+            Self::Tsv => table.tsv(),
+            _ => table.names(),
+        };
+        let rows = match text.split_once('\n') {
+            _ if self != Self::Tsv || are_first => text.as_str(),
+            Some((_, rows)) => rows,
+            None => "",
+        };
+        if rows.is_empty() {
+            return Ok(true);
+        }
+        // What looks like a colour in a value is a value.
+        super::exact(format_args!("{rows}\n"))
+    }
+
     /// Prints a table. Of an empty one scripts get the names of its columns, and people nothing.
     pub(crate) fn table(self, table: &Table) -> anyhow::Result<()> {
         let text = match self {
             Self::Table if !table.is_empty() => table.narrowed(super::width()),
             Self::Wide if !table.is_empty() => table.plain(),
-            Self::Name => table.names(),
-            Self::Tsv => table.tsv(),
-            Self::Table | Self::Wide | Self::Json => String::new(),
+            Self::Name | Self::Tsv => {
+                self.rows(table, true)?;
+                return Ok(());
+            }
+            Self::Table | Self::Wide | Self::Json => return Ok(()),
         };
-        if text.is_empty() {
-            return Ok(());
-        }
-        match self {
-            // What looks like a colour in a value is a value.
-            Self::Name | Self::Tsv => super::exact(format_args!("{text}\n"))?,
-            _ => super::result(text)?,
-        }
+        super::result(text)?;
         Ok(())
     }
 }

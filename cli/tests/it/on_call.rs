@@ -220,3 +220,64 @@ async fn metrics_of_an_event_type_without_numbers_say_so() {
     );
     assert!(listed.stderr.contains("times are estimates"), "{listed:?}");
 }
+
+/// So many resellers, in pages of at most 200; a page in between may be empty.
+fn resellers(all: usize) -> Router {
+    let page = move |Query(query): Query<HashMap<String, String>>| async move {
+        let number = |name: &str| {
+            query
+                .get(name)
+                .map(|text| text.parse::<usize>().expect("a number"))
+        };
+        let (begin, limit) = (number("cursor").unwrap_or(0), number("limit").expect("a limit"));
+        assert!((1..=200).contains(&limit), "{limit}");
+        if begin == 200 && query["cursor"].len() == 3 {
+            return Json(json!({"items": [], "next": "0200"}));
+        }
+        let end = (begin + limit).min(all);
+        let items: Vec<Value> = (begin..end).map(|it| json!({"id": format!("r{it}")})).collect();
+        Json(json!({"items": items, "next": (end < all).then(|| end.to_string())}))
+    };
+    Router::new().route("/resellers", get(page))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_list_goes_on_by_itself_until_there_are_as_many_as_are_asked_for() {
+    let url = pretended(resellers(450)).await;
+    for (options, count, next) in [
+        ("", 50, Some(50)),
+        ("--limit 200", 200, Some(200)),
+        ("--limit 250", 250, Some(250)),
+        ("--limit 450", 450, None),
+        ("--limit 1000000 --cursor 1", 449, None),
+    ] {
+        let names = run(&format!("resellers {options} -o name"), &url);
+        assert_eq!(names.stdout.lines().count(), count, "{options}: {names:?}");
+        let said = next.map(|next| format!("there are more: add --cursor {next}\n"));
+        assert_eq!(names.stderr, said.unwrap_or_default(), "{options}");
+        let json = run(&format!("resellers {options} --json"), &url).stdout;
+        let json: Value = serde_json::from_str(&json).expect("one document");
+        let ids = json["items"].as_array().expect("items").iter();
+        let ids: Vec<&str> = ids.filter_map(|item| item["id"].as_str()).collect();
+        assert_eq!(ids, names.stdout.lines().collect::<Vec<_>>(), "{options}");
+        for form in ["tsv", "table"] {
+            let shown = run(&format!("resellers {options} -o {form}"), &url).stdout;
+            let heads = shown.lines().filter(|line| line.starts_with("reseller")).count();
+            assert_eq!(
+                (shown.lines().count(), heads),
+                (count + 1, 1),
+                "{options}: {shown}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_list_of_which_no_more_is_read_asks_for_no_more() {
+    let url = pretended(resellers(usize::MAX)).await;
+    let command = format!("resellers --limit 1000000000 -o name --key x --url {url}");
+    let mut process = postrider(&command).start();
+    assert_eq!(process.line(), "r0\n");
+    process.read_no_more();
+    assert_eq!(process.end().await, Some(0));
+}

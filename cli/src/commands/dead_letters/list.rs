@@ -4,13 +4,13 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use domain::clock::{Clock as _, SystemClock};
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::filter::FilterArgs;
 use super::nothing;
 use crate::api::Page;
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
+use crate::part::Part;
 
 /// Longest detail in a table, in characters.
 const DETAIL_MAX: usize = 80;
@@ -25,12 +25,8 @@ pub(crate) struct ListArgs {
     /// Which come first.
     #[arg(long, default_value = "newest", value_parser = PossibleValuesParser::new(["newest", "oldest"]))]
     order: String,
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Goes on where another list ended, which says how.
-    #[arg(long)]
-    cursor: Option<String>,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     form: FormArgs,
     #[command(flatten)]
@@ -66,13 +62,7 @@ pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
     let mut query = filter.filter(SystemClock.now());
     query.insert("state".to_owned(), args.state.as_str().into());
     query.insert("order".to_owned(), args.order.as_str().into());
-    query.insert("limit".to_owned(), args.limit.into());
-    query.extend(
-        args.cursor
-            .clone()
-            .map(|cursor| ("cursor".to_owned(), cursor.into())),
-    );
-    let document: Value = api.get("/dead-letters", &query).await?;
+    let document = args.part.of(&api, "/dead-letters", query).whole().await?;
     let form = args.form.form();
     if form == Form::Json {
         return output::json(&document);

@@ -272,11 +272,7 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
         Some(id) => format!("/subscriptions/{id}/notifications"),
         None => "/notifications".to_owned(),
     };
-    let document: Value = if is_searched {
-        search::first_found(&portal, &path, query).await?
-    } else {
-        portal.get(&path, &query).await?
-    };
+    let pages = args.stretch.part.of(&portal, &path, query);
     let nothing = if by_value {
         "no notification of an event with this value; it has to be a whole value, such as example.org, and an event that \
          matched no subscription became none"
@@ -285,8 +281,10 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     } else {
         "no notification matches"
     };
+    let (form, nothing) = (args.common.form(), |_: &Value| nothing.to_owned());
     if args.subscription.is_some() && !is_searched {
-        return shown::print(&document, args.common.form(), COLUMNS, nothing);
+        shown::print_pages(pages, form, COLUMNS, nothing).await?;
+        return Ok(());
     }
     let to = (Column::whole("subscription").spare(8), "/subscriptionId");
     let columns: [ShownColumn; 10] = array::from_fn(|place| match place {
@@ -294,7 +292,8 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
         1 => to.clone(),
         place => COLUMNS[place - 1].clone(),
     });
-    shown::print(&document, args.common.form(), columns, nothing)
+    shown::print_pages(pages, form, columns, nothing).await?;
+    Ok(())
 }
 
 /// Shows what was tried, and what came of it.

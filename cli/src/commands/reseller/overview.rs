@@ -2,7 +2,7 @@
 //! installation allows.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Common;
 use crate::commands::search::{self, Stretch};
@@ -167,17 +167,19 @@ pub(crate) async fn activity(args: ActivityArgs) -> anyhow::Result<()> {
     }
     let mut query = search::query([("action", args.action), ("by", args.by)]);
     args.stretch.add_to(&mut query);
-    let document: Value = Portal::connect(&args.common.portal)?
-        .get("/activity", &query)
-        .await?;
-    shown::print(&document, args.common.form(), ACTIVITY, "nothing was done")
+    let portal = Portal::connect(&args.common.portal)?;
+    let pages = args.stretch.part.of(&portal, "/activity", query);
+    let nothing = |_: &Value| "nothing was done".to_owned();
+    shown::print_pages(pages, args.common.form(), ACTIVITY, nothing).await?;
+    Ok(())
 }
 
 async fn mails(args: &ActivityArgs) -> anyhow::Result<()> {
-    let document: Value = Portal::connect(&args.common.portal)?
-        .get("/mails", &args.stretch.part.query())
-        .await?;
-    shown::print(&document, args.common.form(), MAILS, "there is no mail")
+    let portal = Portal::connect(&args.common.portal)?;
+    let pages = args.stretch.part.of(&portal, "/mails", Map::new());
+    let nothing = |_: &Value| "there is no mail".to_owned();
+    shown::print_pages(pages, args.common.form(), MAILS, nothing).await?;
+    Ok(())
 }
 
 /// Shows what the installation allows, where a subscription has nothing of its own.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Common, OPERATORS};
+use crate::commands::search;
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, JsonArgs};
 use crate::part::Part;
@@ -213,17 +214,12 @@ async fn made_by_portal(args: &CreateArgs) -> anyhow::Result<Value> {
 }
 
 async fn visits(args: VisitsArgs) -> anyhow::Result<()> {
-    let [limit, cursor] = args.part.query();
-    let query = [
-        ("reseller", args.reseller),
-        ("person", args.person),
-        limit,
-        cursor,
-    ];
-    let document: Value = Portal::connect(&args.common.portal)?
-        .get("/visits", &query)
-        .await?;
-    shown::print(&document, args.common.form(), VISITS, "no visit goes on")
+    let query = search::query([("reseller", args.reseller), ("person", args.person)]);
+    let portal = Portal::connect(&args.common.portal)?;
+    let pages = args.part.of(&portal, "/visits", query);
+    let nothing = |_: &Value| "no visit goes on".to_owned();
+    shown::print_pages(pages, args.common.form(), VISITS, nothing).await?;
+    Ok(())
 }
 
 async fn end(args: EndArgs) -> anyhow::Result<()> {

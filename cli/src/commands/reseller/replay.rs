@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::{Common, identifier, look, obstacle};
 use crate::age::Age;
 use crate::commands::outcome::{self, NOT_ALL, NotCome, Outcome, Patience, Within};
+use crate::commands::search;
 use crate::output::{self, Column};
 use crate::part::Part;
 use crate::portal::{PAGE_MAX, Portal};
@@ -157,11 +158,12 @@ pub(crate) async fn replays(command: ReplaysCommand) -> anyhow::Result<()> {
             common,
         } => {
             let path = format!("/subscriptions/{subscription}/replays");
-            let [limit, cursor] = part.query();
-            let status = status.map(|status| status.to_uppercase());
-            let query = [("status", status), limit, cursor];
-            let document: Value = Portal::connect(&common.portal)?.get(&path, &query).await?;
-            return shown::print(&document, common.form(), COLUMNS, "there is no replay");
+            let query = search::query([("status", status.map(|status| status.to_uppercase()))]);
+            let portal = Portal::connect(&common.portal)?;
+            let nothing = |_: &Value| "there is no replay".to_owned();
+            let pages = part.of(&portal, &path, query);
+            shown::print_pages(pages, common.form(), COLUMNS, nothing).await?;
+            return Ok(());
         }
         ReplaysCommand::Show(one) => (one, false),
         ReplaysCommand::Cancel(one) => (one, true),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Common, NOT_NOW, is_not_now, look, notifications};
@@ -501,8 +501,11 @@ async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {
 async fn states(args: &StatesArgs) -> anyhow::Result<()> {
     let one = &args.one;
     let path = format!("{}/states", path(one.id));
-    let document: Value = portal(&one.common)?.get(&path, &args.part.query()).await?;
-    shown::print(&document, one.common.form(), STATES, "no state is recorded")
+    let portal = portal(&one.common)?;
+    let pages = args.part.of(&portal, &path, Map::new());
+    let nothing = |_: &Value| "no state is recorded".to_owned();
+    shown::print_pages(pages, one.common.form(), STATES, nothing).await?;
+    Ok(())
 }
 
 async fn delete(one: &One) -> anyhow::Result<()> {

@@ -59,6 +59,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(overview::overview))
         .routes(routes!(notifications::list))
         .routes(routes!(notifications::list_all))
+        .routes(routes!(notifications::failures))
         .routes(routes!(notifications::scheduled))
         .routes(routes!(notifications::scheduled_summary))
         .routes(routes!(notifications::find))

@@ -206,6 +206,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "listen",
     "mails list",
     "notifications cancel",
+    "notifications failures",
     "notifications list",
     "notifications resend",
     "notifications scheduled",

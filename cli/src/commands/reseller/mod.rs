@@ -4,6 +4,7 @@
 //! document as it came.
 
 pub(crate) mod cancel;
+mod failures;
 pub(crate) mod notifications;
 pub(crate) mod overview;
 pub(crate) mod portal_links;

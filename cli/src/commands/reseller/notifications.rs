@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::cancel::{self, CancelArgs};
+use super::failures::{self, FailuresArgs};
 use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
 use super::{Common, OPERATORS, identifier, look, paused_by};
@@ -38,6 +39,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --reseller acme --ended-since 2026-11-21T12:00:00Z       for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
+  postrider notifications failures --since 3d
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --day 2026-11-22
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED --newer-than 2h --dry-run
@@ -51,6 +53,8 @@ pub(crate) enum NotificationsCommand {
     Show(OneNotification),
     /// Tells what became of one, in sentences, and what comes next.
     Story(OneNotification<JsonArgs>),
+    /// Counts those that failed for good in the last 7 days, by what the endpoint answered or how the last attempt failed.
+    Failures(FailuresArgs),
     /// Adds up what of a subscription waits, by what it waits for and by the day on which its turn comes; or lists what is in line for a day.
     Scheduled(ScheduledArgs),
     /// Sends many of a subscription again that have ended, or counts them.
@@ -178,6 +182,7 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
     match command {
         NotificationsCommand::List(args) => list(*args).await,
         NotificationsCommand::Story(one) => story(&one).await,
+        NotificationsCommand::Failures(args) => failures::run(args).await,
         NotificationsCommand::Scheduled(args) => scheduled::run(args).await,
         NotificationsCommand::Resend(args) => resends::run(*args).await,
         NotificationsCommand::Cancel(args) => cancel::run(*args).await,

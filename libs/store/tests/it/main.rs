@@ -22,6 +22,7 @@ mod demo;
 mod emails;
 mod event_batches;
 mod event_types;
+mod failure_sums;
 mod failures;
 mod given_up;
 mod health;

@@ -188,7 +188,11 @@ pub(crate) async fn list_all(
 }
 
 /// All subscriptions of the reseller, or the one that is asked for.
-async fn subscriptions(app: &App, reseller: &Reseller, asked: Option<Uuid>) -> Result<Vec<Uuid>, Problem> {
+pub(super) async fn subscriptions(
+    app: &App,
+    reseller: &Reseller,
+    asked: Option<Uuid>,
+) -> Result<Vec<Uuid>, Problem> {
     if let Some(id) = asked {
         return Ok(vec![app.subscription(reseller, id).await?.id]);
     }

@@ -3,6 +3,7 @@
 pub(crate) mod all;
 pub(crate) mod document;
 mod end;
+mod failures;
 pub(crate) mod list;
 mod one;
 mod story;
@@ -10,6 +11,7 @@ pub(crate) mod waiting;
 
 pub(crate) use all::{__path_list_all, list_all};
 pub(crate) use document::{NotificationDocument, RowDocument};
+pub(crate) use failures::{__path_failures, failures};
 pub(crate) use list::{__path_list, __path_scheduled, SHOWN, list, scheduled};
 pub(crate) use one::{__path_cancel, __path_find, __path_resend, cancel, find, resend};
 pub(crate) use story::{__path_story, find_with_story, story};

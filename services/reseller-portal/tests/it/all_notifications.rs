@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::TimeDelta;
+use chrono::{SecondsFormat, TimeDelta};
 use domain::notification::NotificationState::{
     self, Failed, GivenUp, Pending, Retry, Scheduled, Sending, Sent,
 };
@@ -24,6 +24,15 @@ async fn ids(portal: &Portal, query: &str, limit: usize) -> Vec<String> {
     let items = portal.all(&format!("/notifications{query}"), limit).await;
     let id = |item: &Value| item["id"].as_str().unwrap().to_owned();
     items.iter().map(id).collect()
+}
+
+async fn dead_letter(portal: &Portal, notification: &MadeNotification, change: &str) {
+    let change = format!("UPDATE dead_letters SET {change} WHERE notification_id = $1");
+    sqlx::query(sqlx::AssertSqlSafe(change))
+        .bind(notification.id.uuid())
+        .execute(&portal.pool)
+        .await
+        .unwrap();
 }
 
 async fn attempt(portal: &Portal, notification: &MadeNotification, change: &str) {
@@ -117,6 +126,65 @@ async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(
             (404, "not-found"),
         )
         .await;
+}
+
+#[testkit::test]
+async fn failures_are_counted_by_what_the_endpoint_answered_and_by_time(portal: Portal) {
+    let (one, other) = (
+        SubscriptionRow::active().make(&portal.pool).await,
+        SubscriptionRow::active().make(&portal.pool).await,
+    );
+    let foreign = SubscriptionRow::active()
+        .reseller("stranger")
+        .make(&portal.pool)
+        .await;
+    let stranger = NotificationRow::in_state(Failed, foreign).reseller("stranger");
+    stranger.make(&portal.pool).await;
+    made(&portal, one, Sent, 1).await;
+    for (id, state, change) in [
+        (one, Failed, "fingerprint = 'delivery/http/503/json'"),
+        (other, GivenUp, "fingerprint = 'delivery/http/503/html'"),
+        (
+            other,
+            GivenUp,
+            "fingerprint = 'delivery/egress', error_type = 'EGRESS'",
+        ),
+        (
+            other,
+            GivenUp,
+            "fingerprint = 'delivery/expired', error_type = NULL",
+        ),
+        (one, Failed, "created_at = now() - interval '8 days'"),
+    ] {
+        let notification = made(&portal, id, state, 1).await;
+        dead_letter(&portal, &notification, change).await;
+    }
+    let seen = async |query: &str| {
+        let seen = portal.see(&format!("/notifications/failures{query}")).await;
+        assert_eq!(seen["atLeast"], false);
+        let items = seen["items"].as_array().unwrap().iter();
+        let kinds: Vec<_> = items
+            .map(|it| json!([it["errorType"], it["code"], it["count"]]))
+            .collect();
+        (seen["total"].as_u64().unwrap(), kinds)
+    };
+    let (http, dns) = (json!(["HTTP", 503, 2]), json!(["DNS", null, 1]));
+    assert_eq!(seen("").await, (3, vec![http, dns.clone()]));
+    let of_other = json!(["HTTP", 503, 1]);
+    assert_eq!(
+        seen(&format!("?subscription={other}")).await,
+        (2, vec![dns, of_other])
+    );
+    let hour = (portal.now() - TimeDelta::hours(1)).to_rfc3339_opts(SecondsFormat::Secs, true);
+    assert_eq!(seen(&format!("?until={hour}")).await, (0, vec![]));
+    assert_eq!(seen(&format!("?since={hour}")).await.0, 3);
+    for (query, refused) in [
+        ("?subscription=x".to_owned(), (400, "invalid-query")),
+        (format!("?subscription={foreign}"), (404, "not-found")),
+    ] {
+        let path = format!("/notifications/failures{query}");
+        portal.refused("GET", &path, None, refused).await;
+    }
 }
 
 #[testkit::test]

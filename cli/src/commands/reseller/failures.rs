@@ -1,0 +1,97 @@
+//! `postrider notifications failures`: how many failed for good, by how.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::Args;
+use domain::counted::of as counted;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Common, identifier};
+use crate::commands::search;
+use crate::output::{self, Column};
+use crate::portal::Portal;
+use crate::shown::{self, ShownColumn};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Of each sum, `postrider notifications list --status FAILED,GIVEN_UP --error ERROR --code CODE` lists the notifications.
+
+Example:
+  postrider notifications failures 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --since 3d --until 2h")]
+pub(crate) struct FailuresArgs {
+    /// Of which subscription; of all that are the reseller's if none is given.
+    #[arg(value_parser = identifier)]
+    subscription: Option<Uuid>,
+    /// Failed at this time or later, within the last 7 days; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    since: Option<DateTime<Utc>>,
+    /// Failed before this time; a time, or an age such as 2h.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    until: Option<DateTime<Utc>>,
+    #[command(flatten)]
+    common: Common,
+}
+
+const SUMS: [ShownColumn; 5] = [
+    (Column::whole("error"), "/errorType"),
+    (Column::whole("answer"), "/code"),
+    (Column::whole("count"), "/count"),
+    (Column::time("first").spare(2), "/firstAt"),
+    (Column::time("last").spare(1), "/lastAt"),
+];
+
+/// Counts what failed.
+pub(super) async fn run(args: FailuresArgs) -> anyhow::Result<()> {
+    let written = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+    let query = search::query([
+        ("subscription", args.subscription.map(|id| id.to_string())),
+        ("since", args.since.map(written)),
+        ("until", args.until.map(written)),
+    ]);
+    let portal = Portal::connect(&args.common.portal)?;
+    let failures: Value = portal.get("/notifications/failures", &query).await?;
+    let form = args.common.form();
+    form.print(&failures, || shown::list(&failures["items"], SUMS))?;
+    if form.is_for_people() {
+        output::note(standing(&failures));
+    }
+    Ok(())
+}
+
+/// How many failed, in a sentence.
+fn standing(failures: &Value) -> String {
+    let total = failures["total"].as_u64().unwrap_or_default();
+    if total == 0 {
+        return "nothing failed in that time".to_owned();
+    }
+    let or_more = if failures["atLeast"] == true {
+        " or more"
+    } else {
+        ""
+    };
+    format!("{}{or_more} in all", counted(total, "failure", "failures"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sums_fit_the_terminal() {
+        let failures = json!([
+            {"errorType": "HTTP", "code": 503, "count": 1200, "firstAt": "2026-11-21T12:00:31.5Z", "lastAt": "2026-11-21T14:08:00Z"},
+            {"errorType": "TIMEOUT", "code": null, "count": 4, "firstAt": "2026-11-22T00:00:00Z", "lastAt": "2026-11-22T05:59:59Z"},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&failures, SUMS)));
+    }
+
+    #[test]
+    fn what_was_cut_off_is_said_to_be_more() {
+        let of = |total: u64, at_least: bool| standing(&json!({"total": total, "atLeast": at_least}));
+        assert_eq!(of(0, false), "nothing failed in that time");
+        assert_eq!(of(1, false), "1 failure in all");
+        assert_eq!(of(100_000, true), "100,000 failures or more in all");
+    }
+}

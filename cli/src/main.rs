@@ -9,6 +9,7 @@ mod args;
 mod catalogue;
 mod commands;
 mod completion;
+mod confirm;
 mod demo;
 mod diagnosis;
 mod file;

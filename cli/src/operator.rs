@@ -49,10 +49,15 @@ impl Common<JsonArgs> {
         told: impl FnOnce(&Value) -> String,
     ) -> anyhow::Result<()> {
         let document: Value = self.operator.connect()?.post(path, body).await?;
+        self.show(&document, told)
+    }
+
+    /// Shows what came of an act: the answer as it came, or what is `told` of it.
+    pub(crate) fn show(&self, document: &Value, told: impl FnOnce(&Value) -> String) -> anyhow::Result<()> {
         if self.form.is_json() {
-            return output::json(&document);
+            return output::json(document);
         }
-        Ok(output::result(told(&document))?)
+        Ok(output::result(told(document))?)
     }
 }
 

@@ -8,8 +8,17 @@ use domain::counted::of;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use super::jobs::options;
+use crate::api::Api;
+use crate::confirm::{Act, Yes};
 use crate::operator::Common;
 use crate::output::{self, JsonArgs};
+
+/// What of the reseller lane is cancelled: one, and several.
+pub(crate) const NOTIFICATIONS: [&str; 2] = [
+    "notification that waits and matches",
+    "notifications that wait and match",
+];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CancelCommand {
@@ -20,8 +29,8 @@ pub(crate) enum CancelCommand {
     /// All pushes or notifications that wait and match, at most 5,000 at once.
     #[command(after_help = "Examples:
   postrider cancel waiting --lane push --prototype campaign-2026-11 --dry-run
-  postrider cancel waiting --lane push --prototype campaign-2026-11 --note 'called off'
-  postrider cancel waiting --lane reseller --reseller acme --status SCHEDULED --note 'by their request'")]
+  postrider cancel waiting --lane push --prototype campaign-2026-11 --note 'called off' --yes
+  postrider cancel waiting --lane reseller --reseller acme --status SCHEDULED --note 'by their request' --yes")]
     Waiting(WaitingArgs),
 }
 
@@ -61,6 +70,8 @@ pub(crate) struct WaitingArgs {
     /// Why; kept in the audit log and with each dead letter.
     #[arg(long, required_unless_present = "dry_run")]
     note: Option<String>,
+    #[command(flatten)]
+    yes: Yes,
     #[command(flatten)]
     common: Common<JsonArgs>,
 }
@@ -109,6 +120,38 @@ pub(crate) fn delivered(document: &Value) -> String {
     }
 }
 
+/// Cancels what waits and matches, once it is confirmed how much that is; a dry run counts it. `what` names one and more of them, `which` are the
+/// options that chose them. Returns the answer, which is the count alone where nothing matches.
+pub(crate) async fn cancel_many(
+    api: &Api,
+    path: &str,
+    body: &Value,
+    (what, which): ([&str; 2], &str),
+    yes: Yes,
+) -> anyhow::Result<Value> {
+    if body["dryRun"] != true && !yes.is_given() {
+        let mut preview = body.clone();
+        preview["dryRun"] = true.into();
+        let counted: Value = api.post(path, &preview).await?;
+        let matching = counted["matching"].as_u64().unwrap_or_default();
+        if matching == 0 {
+            return Ok(counted);
+        }
+        let [one, more] = what;
+        let act = Act {
+            what: &format!("cancel {} {which}", of(matching, one, more)),
+            effect: if matching == 1 {
+                "it is never sent then, not by a replay or a resend either"
+            } else {
+                "none of them is ever sent then, not by a replay or a resend either"
+            },
+            instead: "--dry-run to count without cancelling",
+        };
+        yes.confirm(&act, || ())?;
+    }
+    api.post(path, body).await
+}
+
 async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
     let is_dry = args.dry_run;
     let body = args.body();
@@ -133,7 +176,14 @@ async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
             of(number("cancelled"), "is", "are")
         )
     };
-    args.common.act("/cancellations", &body, told).await
+    let what = match &*args.lane {
+        "push" => ["push that waits and matches", "pushes that wait and match"],
+        _ => NOTIFICATIONS,
+    };
+    let which = options(&body["filter"]);
+    let api = args.common.operator.connect()?;
+    let document = cancel_many(&api, "/cancellations", &body, (what, &which), args.yes).await?;
+    args.common.show(&document, told)
 }
 
 #[derive(Debug, Args)]

@@ -325,7 +325,7 @@ fn paused_because(job: &Job) -> String {
 }
 
 /// A filter of the API as the options that say the same.
-fn options(filter: &Value) -> String {
+pub(crate) fn options(filter: &Value) -> String {
     let members = filter.as_object().into_iter().flatten();
     let options = members
         .filter(|(name, value)| *name != "state" && !value.is_null())

@@ -1,7 +1,5 @@
 //! `postrider recover`: what follows when the database was lost and restored to an earlier moment.
 
-use std::io::{BufRead as _, IsTerminal as _};
-
 use anyhow::{Context as _, anyhow, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
@@ -12,6 +10,7 @@ use serde_json::json;
 use store::{AfterRestore, DeadLetterLane, Gap, NotRecovered, PossiblySent};
 
 use super::database::{Database, by_hand};
+use crate::confirm::{Act, Yes};
 use crate::output::{self, Column, JsonArgs, Table};
 use crate::progress::Progress;
 
@@ -35,9 +34,8 @@ pub(crate) struct RecoverArgs {
     /// Counts, and changes nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Does not ask.
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    yes: Yes,
     /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
@@ -78,7 +76,12 @@ pub(crate) async fn run(sources: &Sources, args: &RecoverArgs) -> anyhow::Result
         }
         return show_dry_run(gap, &counted, args.form.is_json());
     }
-    confirm(&counted, args.yes)?;
+    let act = Act {
+        what: &format!("hold {} as possibly sent", sum(&counted)),
+        effect: "",
+        instead: "--dry-run to see more",
+    };
+    args.yes.confirm(&act, || ())?;
     let progress = Progress::of("held as possibly sent");
     let total = counted.iter().map(|one| one.count).sum();
     let recovered = store
@@ -224,23 +227,6 @@ fn sum(classes: &[PossiblySent]) -> String {
 
 fn written(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
-}
-
-fn confirm(counted: &[PossiblySent], yes: bool) -> anyhow::Result<()> {
-    if yes {
-        return Ok(());
-    }
-    let sum = sum(counted);
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        bail!("this would hold {sum} as possibly sent; add --yes to do it, or --dry-run to see more");
-    }
-    output::note(format_args!("hold {sum} as possibly sent? [y/N]"));
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    if !matches!(answer.trim(), "y" | "Y" | "yes") {
-        bail!("nothing was done");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

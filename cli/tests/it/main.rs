@@ -5,6 +5,7 @@ mod dead_letter_jobs;
 mod dead_letters;
 mod event_types;
 mod events;
+mod final_acts;
 mod keys;
 mod kit;
 mod migrations;

@@ -1,9 +1,8 @@
 //! `postrider dead-letters replay` and `discard`: one dead letter at once, more of them as a job.
 
-use std::io::{BufRead as _, IsTerminal as _};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _};
 use domain::clock::{Clock as _, SystemClock};
@@ -18,6 +17,7 @@ use crate::api::Api;
 use crate::args::Cli;
 use crate::commands::jobs::{self, Job};
 use crate::commands::outcome::{Patience, Within};
+use crate::confirm::{Act, Yes};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
 use crate::shown;
@@ -78,9 +78,8 @@ struct WhatArgs {
     /// Which come first.
     #[arg(long, value_parser = ["oldest", "newest"])]
     order: Option<String>,
-    /// Does it without asking.
-    #[arg(long, short)]
-    yes: bool,
+    #[command(flatten)]
+    yes: Yes,
     /// Waits until the job has ended, and of a replay then for what becomes of what it has sent again; exit code 4 if not all of that was
     /// delivered.
     #[arg(long)]
@@ -337,21 +336,12 @@ fn matching(preview: &Value) -> u64 {
 }
 
 /// Makes sure that as many dead letters are meant as match.
-fn confirm(action: Action, preview: &Value, (limit, yes): (Option<u32>, bool)) -> anyhow::Result<()> {
+fn confirm(action: Action, preview: &Value, (limit, yes): (Option<u32>, Yes)) -> anyhow::Result<()> {
     let count = matching(preview).min(limit.map_or(u64::MAX, u64::from));
-    if yes {
-        return Ok(());
-    }
-    let (verb, count) = (action.verb(), dead_letters(count));
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        bail!("this would {verb} {count}; add --yes to do it, or --dry-run to see which kinds");
-    }
-    output::note(kinds_of(preview));
-    output::note(format_args!("{verb} {count}? [y/N]"));
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
-        return Ok(());
-    }
-    Err(anyhow!("nothing was done"))
+    let act = Act {
+        what: &format!("{} {}", action.verb(), dead_letters(count)),
+        effect: "",
+        instead: "--dry-run to see which kinds",
+    };
+    yes.confirm(&act, || output::note(kinds_of(preview)))
 }

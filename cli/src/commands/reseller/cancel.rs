@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier};
-use crate::commands::cancel::{delivered, more};
+use crate::commands::cancel::{NOTIFICATIONS, cancel_many, delivered, more};
+use crate::commands::jobs::options;
+use crate::confirm::Yes;
 use crate::output::{self, JsonArgs};
 use crate::portal::Portal;
 
@@ -20,7 +22,7 @@ What is being sent is left alone, and what was cancelled stays so. At most 5,000
 Examples:
   postrider notifications cancel 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications cancel --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status SCHEDULED --dry-run
-  postrider notifications cancel --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --before 2026-11-21 --note 'transferred away'")]
+  postrider notifications cancel --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --before 2026-11-21 --note 'transferred away' --yes")]
 pub(crate) struct CancelArgs {
     /// The notification.
     #[arg(value_parser = identifier, required_unless_present = "subscription")]
@@ -48,22 +50,32 @@ pub(crate) struct CancelArgs {
     #[arg(long, conflicts_with = "id")]
     note: Option<String>,
     #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
     common: Common<JsonArgs>,
 }
 
 impl CancelArgs {
-    fn body(&self) -> Value {
+    /// Those of a subscription that are meant.
+    fn filter(&self) -> Value {
         let fields = [
             ("status", json!(self.status.as_deref().map(str::to_uppercase))),
             ("eventType", json!(self.event_type)),
             ("since", json!(self.since)),
             ("until", json!(self.until)),
-            ("note", json!(self.note)),
-            ("dryRun", json!(self.dry_run)),
         ];
         let given = fields.into_iter().filter(|(_, value)| !value.is_null());
         let given: Map<_, _> = given.map(|(name, value)| (name.to_owned(), value)).collect();
         given.into()
+    }
+
+    fn body(&self) -> Value {
+        let mut body = self.filter();
+        body["dryRun"] = self.dry_run.into();
+        if let Some(note) = &self.note {
+            body["note"] = note.as_str().into();
+        }
+        body
     }
 
     fn restricts(&self) -> bool {
@@ -73,17 +85,25 @@ impl CancelArgs {
 
 /// Cancels it, or them.
 pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<()> {
-    let (path, body) = match (args.id, args.subscription) {
-        (Some(id), _) => (format!("/notifications/{id}/cancel"), json!({})),
+    let portal = || Portal::connect(&args.common.portal);
+    let cancelled: Value = match (args.id, args.subscription) {
+        (Some(id), _) => {
+            let path = format!("/notifications/{id}/cancel");
+            portal()?.post(&path, &json!({})).await?
+        }
         (None, Some(_)) if !args.restricts() => {
             bail!(
                 "say which of them, by --status, --event-type, --since or --until, so that not all are cancelled by mistake"
             )
         }
-        (None, Some(id)) => (format!("/subscriptions/{id}/cancellations"), args.body()),
+        (None, Some(id)) => {
+            let path = format!("/subscriptions/{id}/cancellations");
+            let which = format!("--subscription {id} {}", options(&args.filter()));
+            let what = (NOTIFICATIONS, &*which);
+            cancel_many(&portal()?, &path, &args.body(), what, args.yes).await?
+        }
         (None, None) => bail!("name a notification, or give --subscription"),
     };
-    let cancelled: Value = Portal::connect(&args.common.portal)?.post(&path, &body).await?;
     if args.common.is_json() {
         return output::json(&cancelled);
     }

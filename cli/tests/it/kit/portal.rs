@@ -97,7 +97,15 @@ async fn a_subscription_is_made_shown_changed_and_deleted(it: Installation) {
         fields.contains("url ") && fields.contains("eventTypes") && fields.contains("email "),
         "{fields}"
     );
-    succeed(&lane, &format!("subscriptions delete {id}")).await;
+    let asked = refused(&lane, &format!("subscriptions delete {id}")).await;
+    assert!(
+        asked.contains(&format!("delete the subscription {id} to http"))
+            && asked.contains("nothing more is sent to it")
+            && asked.contains("add --yes"),
+        "{asked}"
+    );
+    succeed(&lane, &format!("subscriptions show {id}")).await;
+    succeed(&lane, &format!("subscriptions delete {id} --yes")).await;
     let gone = refused(&lane, &format!("subscriptions show {id}")).await;
     assert!(
         gone.contains("404") && gone.contains("`postrider subscriptions list`"),

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::commands::outcome::Within;
 use crate::commands::reseller::{Common, OPERATORS, identifier};
+use crate::confirm::Yes;
 use crate::operator::OperatorArgs;
 use crate::output::{FormArgs, JsonArgs};
 use crate::part::Part;
@@ -50,8 +51,8 @@ pub(crate) enum SubscriptionsCommand {
     Confirm(ConfirmArgs),
     /// Sends a test event; prints the identifier of its notification.
     Test(TestArgs),
-    /// Deletes one.
-    Delete(One),
+    /// Deletes one, for good.
+    Delete(DeleteArgs),
     /// Shows the deliveries of the last hours in numbers: rates, durations, answers by status.
     Metrics(MetricsArgs),
     /// Lists the states that one has been in and its pauses, the newest first.
@@ -104,6 +105,17 @@ pub(crate) struct One<F: Args = JsonArgs> {
     pub(super) id: Uuid,
     #[command(flatten)]
     pub(super) common: Common<F>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrider subscriptions delete 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider subscriptions delete 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --yes")]
+pub(crate) struct DeleteArgs {
+    #[command(flatten)]
+    pub(super) one: One,
+    #[command(flatten)]
+    pub(super) yes: Yes,
 }
 
 #[derive(Debug, Args)]

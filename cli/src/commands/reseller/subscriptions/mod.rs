@@ -1,6 +1,7 @@
 //! `postrider subscriptions`: what a reseller is told of, and where.
 
 mod args;
+mod delete;
 mod update;
 
 use std::time::Duration;
@@ -142,7 +143,7 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
         Command::Resume(one) => act(&one, "resume").await,
         Command::Confirm(args) => confirm(&args).await,
         Command::Test(args) => test(&args).await,
-        Command::Delete(one) => delete(&one).await,
+        Command::Delete(args) => delete::run(&args).await,
         Command::Metrics(args) => metrics(&args).await,
         Command::States(args) => states(&args).await,
     }
@@ -505,12 +506,6 @@ async fn states(args: &StatesArgs) -> anyhow::Result<()> {
     let pages = args.part.of(&portal, &path, Map::new());
     let nothing = |_: &Value| "no state is recorded".to_owned();
     shown::print_pages(pages, one.common.form(), STATES, nothing).await?;
-    Ok(())
-}
-
-async fn delete(one: &One) -> anyhow::Result<()> {
-    portal(&one.common)?.delete(&path(one.id)).await?;
-    output::note(format_args!("the subscription {} is deleted", one.id));
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! `postrider dead-letters replay` and `discard`: one dead letter at once, more of them as a job.
 
+use std::cmp::Reverse;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -301,6 +302,10 @@ fn show(preview: &Value, form: Form) -> anyhow::Result<()> {
     if !form.is_for_people() {
         return Ok(());
     }
+    form.table(&event_types_of(preview))?;
+    if let Some(part) = looked_at(preview) {
+        output::note(part);
+    }
     let word = |name: &str| preview[name].as_str().unwrap_or("-").to_owned();
     output::result(format_args!(
         "{}, from {} to {}",
@@ -327,6 +332,31 @@ fn kinds_of(preview: &Value) -> Table {
     table
 }
 
+/// What a replay is about by event type, the most frequent first; empty of pushes and of a discard.
+fn event_types_of(preview: &Value) -> Table {
+    let mut table = output::table([Column::whole("event type").name(), Column::whole("dead letters")]);
+    let counts = preview["byEventType"].as_object().into_iter().flatten();
+    let mut counts: Vec<_> = counts
+        .map(|(name, count)| (name, count.as_u64().unwrap_or_default()))
+        .collect();
+    // Those of the same number stay in the order of their names.
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    for (name, count) in counts {
+        table.add_row([output::harmless(name), count.to_string()]);
+    }
+    table
+}
+
+/// Of how many the event types are, where those are not all.
+fn looked_at(preview: &Value) -> Option<String> {
+    let sampled = preview["sampled"].as_u64().unwrap_or_default();
+    let has_types = preview["byEventType"]
+        .as_object()
+        .is_some_and(|types| !types.is_empty());
+    (has_types && sampled < matching(preview))
+        .then(|| format!("event types are those of the first {}", dead_letters(sampled)))
+}
+
 fn dead_letters(count: u64) -> String {
     of(count, "dead letter", "dead letters")
 }
@@ -344,4 +374,31 @@ fn confirm(action: Action, preview: &Value, (limit, yes): (Option<u32>, Yes)) ->
         instead: "--dry-run to see which kinds",
     };
     yes.confirm(&act, || output::note(kinds_of(preview)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dry_run_of_a_replay_says_of_which_event_types_it_is() {
+        let preview = json!({"matching": 2_400, "sampled": 1_000, "byEventType": {"contact.deleted": 7, "domain.created": 993}});
+        assert_eq!(
+            event_types_of(&preview).tsv(),
+            "event type\tdead letters\ndomain.created\t993\ncontact.deleted\t7"
+        );
+        let part = "event types are those of the first 1,000 dead letters";
+        assert_eq!(looked_at(&preview).as_deref(), Some(part));
+    }
+
+    #[test]
+    fn where_there_is_no_event_type_nothing_is_said_of_them() {
+        for preview in [
+            json!({"matching": 3, "sampled": 3, "byEventType": {}}),
+            json!({"matching": 2_400, "sampled": 0, "byEventType": {}}),
+        ] {
+            assert!(event_types_of(&preview).is_empty());
+            assert_eq!(looked_at(&preview), None);
+        }
+    }
 }

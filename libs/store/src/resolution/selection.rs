@@ -52,15 +52,18 @@ pub struct Preview {
     pub oldest: Option<DateTime<Utc>>,
     /// When the newest was.
     pub newest: Option<DateTime<Utc>>,
-    /// Of a replay: how many of those that come first were looked at for `skipped`; at most 1,000.
+    /// Of a replay: how many of those that come first were looked at for `skipped` and `byEventType`; at most 1,000.
     pub sampled: u64,
     /// How many of those a replay would leave as they are now, by reason.
     pub skipped: BTreeMap<String, u64>,
+    /// How many of those are of events of which type; those of pushes are of none.
+    #[schema(example = json!({"domain.created": 42}))]
+    pub by_event_type: BTreeMap<String, u64>,
 }
 
 /// Most groups whose counts are added up; of more, dead letters are counted one by one.
 const GROUPS_MAX: u32 = 10_000;
-/// Most dead letters that are looked at to say what a replay would leave as it is.
+/// Most dead letters that are looked at to say what a replay would leave as it is, and of which event types it is.
 const SAMPLE_MAX: i64 = 1_000;
 
 impl<'r> Decode<'r, Postgres> for DeadLetterSelection {
@@ -161,7 +164,7 @@ impl Store {
         }))
     }
 
-    /// As [`Store::preview_dead_letters`], of a replay: also says what would be skipped of those that come first.
+    /// As [`Store::preview_dead_letters`], of a replay: also says of those that come first what would be skipped, and of which event types they are.
     pub async fn preview_replay(
         &self,
         selection: &DeadLetterSelection,
@@ -180,6 +183,7 @@ impl Store {
         let ids: Vec<Uuid> = first.into_iter().map(|(_, id)| id).collect();
         preview.sampled = ids.len() as u64;
         preview.skipped = skipped_of(&mut connection, &ids).await?;
+        preview.by_event_type = event_types_of(&mut connection, &ids).await?;
         Ok(preview)
     }
 
@@ -223,6 +227,26 @@ async fn skipped_of(connection: &mut PgConnection, ids: &[Uuid]) -> Result<BTree
     Ok(rows
         .into_iter()
         .map(|row| (row.fate, row.count.unsigned_abs()))
+        .collect())
+}
+
+/// How many of the dead letters are of events of which type.
+async fn event_types_of(connection: &mut PgConnection, ids: &[Uuid]) -> Result<BTreeMap<String, u64>, Error> {
+    let rows = sqlx::query!(
+        r#"
+        SELECT d.event_type AS "event_type!", count(*) AS "count!"
+        FROM UNNEST($1::uuid[]) AS i(id)
+        JOIN dead_letters d ON d.id = i.id
+        WHERE d.event_type IS NOT NULL
+        GROUP BY d.event_type
+        "#,
+        ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.event_type, row.count.unsigned_abs()))
         .collect())
 }
 

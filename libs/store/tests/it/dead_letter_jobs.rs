@@ -279,6 +279,10 @@ async fn what_cannot_be_replayed_is_counted_by_reason_and_stays_open(pool: PgPoo
                      VALUES ('reseller', 'MALFORMED', 'broker/malformed', 'what')";
     sqlx::query(malformed).execute(&pool).await.unwrap();
 
+    let preview = store.preview_replay(&all(), false).await.unwrap();
+    assert_eq!((preview.matching, preview.sampled), (8, 8));
+    // Those of pushes, and what could not be read, are of no event type.
+    assert_eq!(preview.by_event_type, [("domain.created".to_owned(), 3)].into());
     let job = create(&store, &replay(all(), 1_000)).await;
     let job = finish(&store, job.id).await;
     let skipped = [

@@ -334,7 +334,18 @@ async fn a_replay_to_one_subscription_says_what_its_endpoint_bears(rig: &Rig) {
     let (_, subscription) = make_dead_letters(rig).await;
     let operator = Browser::with_key(rig, &rig.key).await;
     let place = format!("/console/jobs/new?action=replay&subscription={subscription}");
-    holds(&operator.see(&place).await, &["what it bears is not known"]);
+    let begun = operator.see(&place).await;
+    holds(
+        &begun,
+        &[
+            "what it bears is not known",
+            "<dt>Event types</dt>",
+            "domain.created</span> 1",
+        ],
+    );
+    let document = json!({"action": "replay", "filter": {"subscription": subscription}, "dryRun": true});
+    let counted = rig.act("/dead-letters/jobs", &document, 200).await;
+    assert_eq!(counted["byEventType"], json!({"domain.created": 1}));
     let mut hour = StatisticsDelta::new(subscription, rig.now());
     (hour.attempts, hour.delivered) = (50_400, 50_400);
     rig.it.store.add_delivery_statistics(&[hour]).await.unwrap();

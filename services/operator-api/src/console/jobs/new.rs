@@ -201,6 +201,7 @@ struct Preview {
     newest: Option<DateTime<Utc>>,
     sampled: u64,
     skipped: BTreeMap<String, u64>,
+    by_event_type: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -30,7 +30,7 @@ pub(crate) enum KeysCommand {
                       RESELLER_KEY=$(postrider keys create --name acme --role reseller --reseller acme)"
     )]
     Create(CreateArgs),
-    /// Lists all keys, revoked ones included.
+    /// Lists all keys, revoked ones included. When each was last used is noted once a minute.
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
@@ -295,6 +295,11 @@ async fn list(database: &Database, form: Form) -> anyhow::Result<()> {
         .list_api_keys()
         .await
         .with_context(|| database.failure("read the keys from"))?;
+    if form.is_for_people() && !keys.is_empty() {
+        output::note(
+            "used: noted once a minute, so that a key that is used now may show a time of up to a minute ago",
+        );
+    }
     form.print(&json!({ "items": keys }), || table_of(&keys))
 }
 

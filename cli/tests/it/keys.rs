@@ -89,8 +89,11 @@ async fn the_key_of_a_reseller_is_stored_and_listed_with_it(pool: PgPool) {
     assert_eq!(stored.roles, [Role::Reseller]);
     assert_eq!(stored.reseller_id.as_deref(), Some("acme:eu-1"));
 
-    let table = postrider("keys list").on(&pool).run().stdout;
-    assert!(table.contains("acme:eu-1"), "{table}");
+    let listed = postrider("keys list").on(&pool).run();
+    assert!(listed.stdout.contains("acme:eu-1"), "{listed:?}");
+    assert!(listed.stderr.contains("used: noted once a minute"), "{listed:?}");
+    let for_scripts = postrider("keys list -o tsv").on(&pool).run();
+    assert_eq!(for_scripts.stderr, "", "{for_scripts:?}");
     let listed: serde_json::Value =
         serde_json::from_str(&postrider("keys list --json").on(&pool).run().stdout).expect("JSON");
     assert_eq!(listed["items"][0]["resellerId"], "acme:eu-1");

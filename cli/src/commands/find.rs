@@ -14,9 +14,11 @@ use crate::shown::{self, ShownColumn};
   postrider find order-17                                 the same, whosever it is
   postrider find example.org                              events about it in the last days
   postrider find https://hooks.acme.example/postrider     the subscription with this endpoint
-  postrider find 463B3209                                 a device's pushes, or a reseller")]
+  postrider find 463B3209                                 a device's pushes, or a reseller
+  postrider find /push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d  a push, by where it is looked up")]
 pub(crate) struct FindArgs {
-    /// An identifier of a push, an event, a notification, a dead letter, a subscription or a job; a reseller; a device's push key; the
+    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job or an API key; the path or address at which a
+    /// push is looked up, such as /push/ID; a reseller; a device's push key; the
     /// URL of an endpoint; the `eventId` of an event; what is none of these, a value in the data of the newest events.
     text: String,
     /// Whose event it is, when the text is the `eventId` that its caller gave.

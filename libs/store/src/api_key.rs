@@ -210,6 +210,21 @@ impl Store {
         Ok(())
     }
 
+    /// The key with this identifier, also one that was revoked or has expired.
+    pub async fn find_key(&self, id: Uuid) -> Result<Option<ApiKey>, Error> {
+        let row = sqlx::query_as!(
+            Row,
+            r#"
+            SELECT id, name, roles, reseller_id, created_at, revoked_at, expires_at, used_at, scope, per_second, successor_of FROM api_keys
+            WHERE id = $1
+            "#,
+            id,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        row.map(ApiKey::try_from).transpose()
+    }
+
     /// Every key, the oldest first.
     pub async fn list_api_keys(&self) -> Result<Vec<ApiKey>, Error> {
         let rows = sqlx::query_as!(

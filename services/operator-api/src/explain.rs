@@ -19,7 +19,7 @@ use webpush::MessageId;
 
 use crate::app::App;
 use crate::request::Viewer;
-use crate::search::MESSAGE_ID;
+use crate::search::{MESSAGE_ID, identifier};
 
 /// Most states of a subscription that are told, the newest ones.
 const STATES_MAX: u32 = 20;
@@ -107,22 +107,36 @@ pub(crate) async fn tell(
     if let Some(told) = told {
         return Ok(told);
     }
-    if reseller.is_none() && is_job(app, deadline, id).await? {
-        let detail =
-            format!("{id} is a job on dead letters, which has no story: `postrider jobs show {id}` shows it");
+    if reseller.is_none()
+        && let Some(detail) = without_story(app, deadline, id).await?
+    {
         return Err(Problem::new(ProblemKind::NOT_FOUND, detail));
     }
     Err(unknown(id, reseller))
 }
 
-/// Whether a job on dead letters has this identifier.
-async fn is_job(app: &App, deadline: Instant, id: &str) -> Result<bool, Problem> {
-    let Ok(id) = id.parse::<Uuid>() else {
-        return Ok(false);
+/// What has this identifier and no story, with the command that shows it: a job on dead letters, or an API key.
+async fn without_story(app: &App, deadline: Instant, id: &str) -> Result<Option<String>, Problem> {
+    let Some(id) = identifier(id) else {
+        return Ok(None);
     };
     let finding = app.store.find_dead_letter_job(id);
-    let job = http_api::by(deadline, ("the job", "read"), finding).await?;
-    Ok(job.is_some())
+    if http_api::by(deadline, ("the job", "read"), finding)
+        .await?
+        .is_some()
+    {
+        let told =
+            format!("{id} is a job on dead letters, which has no story: `postrider jobs show {id}` shows it");
+        return Ok(Some(told));
+    }
+    let key = http_api::by(deadline, ("the key", "read"), app.store.find_key(id)).await?;
+    Ok(key.map(|key| {
+        format!(
+            "{id} is the API key {}, which has no story: `postrider keys list` shows it, and `postrider audit --subject api-key/{id}` \
+             what was done to it",
+            key.name
+        )
+    }))
 }
 
 /// As [`tell`], but that nothing has this identifier is an answer.
@@ -148,7 +162,7 @@ fn unknown(id: &str, reseller: Option<&str>) -> Problem {
         None if id.starts_with(MESSAGE_ID) => "no message of Web Push has this id, or it was made with keys that are not among the \
                  webpush.keys of operator-api"
             .to_owned(),
-        None if id.parse::<Uuid>().is_err() => format!(
+        None if identifier(id).is_none() => format!(
             "use --device for a device's push key, --reseller for what a caller called its event, and `postrider find` for any \
              other text: {id:?} is no identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d"
         ),
@@ -168,7 +182,7 @@ async fn find(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Subj
         };
         return find_event(store, event).await;
     }
-    let Ok(id) = id.parse::<Uuid>() else {
+    let Some(id) = identifier(id) else {
         return find_message(app, id).await;
     };
     let mut found = find_push(store, id).await?;

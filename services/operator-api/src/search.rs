@@ -13,7 +13,7 @@ use http_api::{Params, Problem};
 use serde::{Deserialize, Serialize};
 use store::push::{PushFilter, PushRow};
 use store::webhook::{EventFound, EventSearch, SubscriptionFilter, SubscriptionView};
-use store::{DeadLetterJob, Error};
+use store::{ApiKey, DeadLetterJob, Error};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -40,6 +40,18 @@ const PARTS_MAX: u32 = 4;
 /// How every message id of Web Push begins: as Fernet tokens of this age do.
 pub(crate) const MESSAGE_ID: &str = "gAAAAA";
 
+/// What has an identifier of its own.
+const IDENTIFIED: [&str; 8] = [
+    "push",
+    "notification",
+    "event",
+    "deadLetter",
+    "userAgent",
+    "subscription",
+    "job",
+    "key",
+];
+
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(search))
@@ -50,10 +62,10 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchParams {
-    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, or a user agent or message of Web Push; a
-    /// reseller; the `pushKey` of a device; the URL of an endpoint, or a part of it that has a `/`; the `eventId` that the caller gave to an
-    /// event, best with `reseller` or as `RESELLER/EVENT_ID`. What is none of these is looked for as a value in the data of the newest events,
-    /// such as the name of a domain, with a reseller in those of its own.
+    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, an API key, or a user agent or message of Web
+    /// Push; the path or address at which a push or event is looked up, such as `/push/ID`; a reseller; the `pushKey` of a device; the URL of an
+    /// endpoint, or a part of it that has a `/`; the `eventId` that the caller gave to an event, best with `reseller` or as
+    /// `RESELLER/EVENT_ID`. What is none of these is looked for as a value in the data of the newest events, such as the name of a domain, with a reseller in those of its own.
     #[param(value_type = String, required = true, max_length = 1_000, example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     pub(crate) q: Option<String>,
     /// Whose event it is, when `q` is what its caller called it, or a value in it.
@@ -68,7 +80,7 @@ pub(crate) struct SearchParams {
 pub(crate) struct SearchDocument {
     /// What the text is the identifier of; nothing if it is of nothing that is stored.
     pub(crate) items: Vec<FoundDocument>,
-    /// What was looked for: push, event, notification, deadLetter, userAgent, subscription, job, reseller, device, endpoint, eventId, value; or message alone.
+    /// What was looked for: push, event, notification, deadLetter, userAgent, subscription, job, key, reseller, device, endpoint, eventId, value; or message alone.
     #[schema(example = json!(["reseller", "device"]))]
     pub(crate) tried: Vec<&'static str>,
     /// Back to when events were looked through for the text as a value: a week, or less where there were very many; null if they were not.
@@ -80,7 +92,7 @@ pub(crate) struct SearchDocument {
 #[serde(rename_all = "camelCase")]
 #[schema(as = SearchFound)]
 pub(crate) struct FoundDocument {
-    /// `push`, `event`, `notification`, `deadLetter`, `userAgent`, `subscription`, `job` or `reseller`.
+    /// `push`, `event`, `notification`, `deadLetter`, `userAgent`, `subscription`, `job`, `key` or `reseller`.
     #[schema(example = "push")]
     pub(crate) kind: &'static str,
     /// Its identifier.
@@ -118,6 +130,30 @@ impl FoundDocument {
             id: job.id.to_string(),
             state: Some(job.status.to_string()),
             headline,
+        }
+    }
+
+    fn key(key: &ApiKey, now: DateTime<Utc>) -> Self {
+        let state = if key.revoked_at.is_some() {
+            "REVOKED"
+        } else if key.expires_at.is_some_and(|at| at <= now) {
+            "EXPIRED"
+        } else {
+            "ACTIVE"
+        };
+        let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
+        let whose = key.reseller_id.as_ref();
+        let whose = whose.map_or_else(String::new, |reseller| format!(" of {reseller}"));
+        Self {
+            kind: "key",
+            id: key.id.to_string(),
+            state: Some(state.to_owned()),
+            headline: format!(
+                "The API key {} ({}){whose}, made at {}.",
+                key.name,
+                roles.join(", "),
+                key.created_at.format("%F %T UTC")
+            ),
         }
     }
 
@@ -203,6 +239,18 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
             values_since: None,
         });
     }
+    if reseller.is_none()
+        && let Some(id) = at_end(sought)
+        && let Some(found) = by_id(app, id).await?
+    {
+        items.push(found);
+        tried.extend(IDENTIFIED);
+        return Ok(SearchDocument {
+            items,
+            tried,
+            values_since: None,
+        });
+    }
     let named = match reseller {
         Some(reseller) => Some((reseller, sought)),
         // No reseller has a slash in its name, or ends with a colon as `https:` does.
@@ -215,15 +263,7 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
         let told = Box::pin(story(app, event, Some(reseller))).await?;
         items.extend(told.map(|(_, story)| FoundDocument::told(story)));
     } else if let Ok(id) = sought.parse::<Uuid>() {
-        tried.extend([
-            "push",
-            "notification",
-            "event",
-            "deadLetter",
-            "userAgent",
-            "subscription",
-            "job",
-        ]);
+        tried.extend(IDENTIFIED);
         items.extend(by_id(app, id).await?);
     }
     if reseller.is_none() {
@@ -309,8 +349,24 @@ async fn by_id(app: &App, id: Uuid) -> Result<Option<FoundDocument>, Error> {
     if let Some((_, story)) = Box::pin(story(app, &id.to_string(), None)).await? {
         return Ok(Some(FoundDocument::told(story)));
     }
-    let job = app.store.find_dead_letter_job(id).await?;
-    Ok(job.as_ref().map(FoundDocument::job))
+    if let Some(job) = app.store.find_dead_letter_job(id).await? {
+        return Ok(Some(FoundDocument::job(&job)));
+    }
+    let key = app.store.find_key(id).await?;
+    Ok(key.map(|key| FoundDocument::key(&key, app.now())))
+}
+
+/// The identifier that a text is, or that a path or an address of ours leads to.
+pub(crate) fn identifier(text: &str) -> Option<Uuid> {
+    text.parse().ok().or_else(|| at_end(text))
+}
+
+/// The identifier at the end of a path or an address at which a push or an event is looked up, such as `/push/ID`.
+fn at_end(text: &str) -> Option<Uuid> {
+    let path = text.split(['?', '#']).next()?;
+    let (before, id) = path.trim_end_matches('/').rsplit_once('/')?;
+    let is_ours = matches!(before.rsplit('/').next(), Some("push" | "events"));
+    is_ours.then(|| id.parse().ok()).flatten()
 }
 
 /// The reseller of this name.
@@ -344,4 +400,37 @@ async fn by_device(app: &App, device: &str) -> Result<Option<Vec<FoundDocument>>
     };
     let pushes = app.store.list_pushes(&for_device, None, PUSHES_MAX).await?;
     Ok(pushes.map(|part| part.items.iter().map(FoundDocument::push).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+
+    #[test]
+    fn a_path_or_an_address_of_a_push_leads_to_its_identifier() {
+        for text in [
+            format!("/push/{ID}"),
+            format!("push/{ID}/"),
+            format!("http://127.0.0.1:8080/push/{ID}"),
+            format!("https://postrider.example/internal/events/{ID}?pretty=1"),
+            ID.to_owned(),
+        ] {
+            assert_eq!(identifier(&text), ID.parse().ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_others_leads_to_none() {
+        for text in [
+            format!("https://hooks.acme.example/{ID}"),
+            format!("acme/{ID}"),
+            format!("/push/{ID}/more"),
+            "/push/order-17".to_owned(),
+            "push".to_owned(),
+        ] {
+            assert_eq!(identifier(&text), None, "{text}");
+        }
+    }
 }

@@ -203,9 +203,14 @@ async fn exactly(
             "reseller" => "resellers",
             _ => "explain",
         };
+        let href = if it.kind == "key" {
+            format!("/console/access?revoked=true#key-{}", segment(&it.id))
+        } else {
+            format!("/console/{place}/{}", segment(&it.id))
+        };
         Hit {
             kind: kind(it.kind),
-            href: format!("/console/{place}/{}", segment(&it.id)),
+            href,
             name: it.id,
             state: it.state,
             said: it.headline,
@@ -229,6 +234,7 @@ fn kind(name: &'static str) -> &'static str {
     match name {
         "deadLetter" => "dead letter",
         "userAgent" => "user agent",
+        "key" => "API key",
         name => name,
     }
 }

@@ -37,6 +37,8 @@ async fn each_identifier_leads_to_what_it_is_of(rig: &Rig) {
         .unwrap();
     let body = json!({"action": "replay", "ids": [letter]});
     let job = rig.act("/dead-letters/jobs", &body, 202).await["id"].clone();
+    let made = rig.it.store.list_api_keys().await.unwrap();
+    let key = made.first().expect("the key of the rig").id;
     for (kind, id) in [
         ("push", push.id.to_string()),
         ("deadLetter", letter.to_string()),
@@ -44,6 +46,7 @@ async fn each_identifier_leads_to_what_it_is_of(rig: &Rig) {
         ("event", notification.event.to_string()),
         ("subscription", subscription.to_string()),
         ("job", job.as_str().unwrap().to_owned()),
+        ("key", key.to_string()),
         ("reseller", "acme".to_owned()),
     ] {
         let expected = vec![(kind.to_owned(), id.clone())];
@@ -57,16 +60,27 @@ async fn each_identifier_leads_to_what_it_is_of(rig: &Rig) {
         let expected = [("subscription".to_owned(), subscription.to_string())];
         assert_eq!(found(rig, endpoint).await, expected, "{endpoint}");
     }
-    let refused = rig
-        .refused(
-            "GET",
-            &format!("/explain/{}", job.as_str().unwrap()),
-            None,
-            (404, "not-found"),
-        )
-        .await;
-    let detail = refused["detail"].as_str().unwrap();
-    assert!(detail.contains("`postrider jobs show "), "{detail}");
+    for place in ["/push/", "http://127.0.0.1:8080/push/"] {
+        let expected = [("push".to_owned(), push.id.to_string())];
+        assert_eq!(
+            found(rig, &format!("{place}{}", push.id)).await,
+            expected,
+            "{place}"
+        );
+        let part = format!("{place}{}", push.id).replace('/', "%2F");
+        let story = rig.see(&format!("/explain/{part}")).await;
+        assert_eq!(story["id"], json!(push.id.uuid()), "{place}");
+    }
+    for (id, command) in [
+        (job.as_str().unwrap().to_owned(), "`postrider jobs show "),
+        (key.to_string(), "`postrider keys list`"),
+    ] {
+        let refused = rig
+            .refused("GET", &format!("/explain/{id}"), None, (404, "not-found"))
+            .await;
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(command), "{detail}");
+    }
     sqlx::query(
         "INSERT INTO event_keys (scope, key, event, request, created_at)
          VALUES ('reseller/acme', 'order-17', $1, sha256('x'), now())",
@@ -102,6 +116,7 @@ async fn what_is_nothing_is_an_answer_that_says_what_was_looked_for(rig: &Rig) {
             "userAgent",
             "subscription",
             "job",
+            "key",
             "reseller",
             "device",
             "eventId",

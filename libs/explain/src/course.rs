@@ -41,6 +41,8 @@ impl Attempted {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Course {
     pub(crate) accepted_at: DateTime<Utc>,
+    /// What had happened to it then, as it follows "since it was".
+    pub(crate) began_as: &'static str,
     /// None of what has not ended.
     pub(crate) finished_at: Option<DateTime<Utc>>,
     pub(crate) now: DateTime<Utc>,
@@ -222,6 +224,7 @@ mod tests {
     fn course(now: i64) -> Course {
         Course {
             accepted_at: at(0),
+            began_as: "accepted",
             finished_at: None,
             now: at(now),
             first: Due::At(at(0)),

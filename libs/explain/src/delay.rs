@@ -114,10 +114,9 @@ pub(crate) fn delay(
         .filter(|(_, sum)| *sum >= TimeDelta::seconds(1))
         .map(|(cause, sum)| said(*cause, *sum, course, (attempts.len(), waits)))
         .collect();
-    let how = if course.finished_at.is_some() {
-        "until it ended"
-    } else {
-        "since it was accepted"
+    let how = match course.finished_at {
+        Some(_) => "until it ended".to_owned(),
+        None => format!("since it was {}", course.began_as),
     };
     let all = words_for(time);
     let parts = spent.iter().filter(|(_, sum)| *sum > TimeDelta::zero());
@@ -177,6 +176,7 @@ mod tests {
     fn course(finished: Option<i64>, now: i64) -> Course {
         Course {
             accepted_at: at(0),
+            began_as: "accepted",
             finished_at: finished.map(at),
             now: at(now),
             first: Due::At(at(0)),

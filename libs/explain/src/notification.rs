@@ -84,17 +84,24 @@ impl Describer<'_> {
             .event_id
             .as_deref()
             .map_or(String::new(), |id| format!(" {id}"));
-        let mut lines = vec![Line {
+        let replayed = it.replayed_event();
+        let accepted = replayed.map(|at| Line {
+            at,
+            text: "Its event was accepted, and nothing was made of it for this subscription.".to_owned(),
+        });
+        let mut lines: Vec<Line> = accepted.into_iter().collect();
+        lines.push(Line {
             at: it.created_at,
             text: format!(
-                "Made of the event{event} ({}, {}) for the subscription {} of {} at {}.",
+                "{} of the event{event} ({}, {}) for the subscription {} of {} at {}.",
+                replayed.map_or("Made", |_| "Replayed: made"),
                 it.event_type,
                 it.event,
                 it.subscription.id,
                 it.reseller,
                 endpoint(&it.subscription.url)
             ),
-        }];
+        });
         lines.extend(it.history.iter().map(|attempt| Line {
             at: attempt.started_at,
             text: said_of_attempt(attempt),
@@ -121,6 +128,10 @@ impl Describer<'_> {
         let reason = it.reason.as_ref().map_or("", NotificationReason::as_str);
         let course = Course {
             accepted_at: it.created_at,
+            began_as: match it.replayed_event() {
+                Some(_) => "replayed",
+                None => "accepted",
+            },
             finished_at: it.finished_at,
             now: self.context.now,
             first: Due::At(it.created_at),

@@ -80,6 +80,7 @@ impl Describer<'_> {
             again_at.is_none() && push.reason != Some(PushReason::Replayed) && !self.history.holds.is_empty();
         let course = Course {
             accepted_at: push.created_at,
+            began_as: "accepted",
             finished_at: push.finished_at,
             now: self.context.now,
             first: match push.cron_expression {

@@ -181,6 +181,7 @@ pub(crate) fn notification(status: NotificationStatus, attempts: u32) -> Notific
         resent_at: None,
         next_attempt_at: None,
         leased_until: None,
+        accepted_at: Some(now() - TimeDelta::minutes(10)),
         created_at: now() - TimeDelta::minutes(10),
         updated_at: now() - TimeDelta::minutes(1),
         finished_at: None,

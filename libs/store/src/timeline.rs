@@ -69,7 +69,9 @@ pub struct NotificationTimeline {
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// When it is taken for lost, for `IN_MEMORY`.
     pub leased_until: Option<DateTime<Utc>>,
-    /// When its event was accepted, or it was made by a replay.
+    /// When its event was accepted; none when that is not stored any more.
+    pub accepted_at: Option<DateTime<Utc>>,
+    /// When it was made: with its event, or later by a replay.
     pub created_at: DateTime<Utc>,
     /// When its status last changed.
     pub updated_at: DateTime<Utc>,
@@ -103,6 +105,11 @@ impl NotificationTimeline {
         let mut latest = self.history.iter().rev();
         let accepted = latest.find(|attempt| attempt.status == AttemptStatus::Ok);
         accepted.map(|attempt| attempt.number)
+    }
+
+    /// When its event was accepted, of one that was made later than that, which only a replay does.
+    pub fn replayed_event(&self) -> Option<DateTime<Utc>> {
+        self.accepted_at.filter(|at| *at < self.created_at)
     }
 }
 
@@ -176,7 +183,8 @@ impl Store {
                       AND l.outage_until BETWEEN now() AND now() + $2::interval) AS withheld_for,
                    EXISTS (SELECT FROM dead_letters d
                            WHERE d.notification_id = n.id AND d.state = 'OPEN' AND d.reason = 'GIVEN_UP'
-                             AND d.error_type <> 'OTHER' AND d.created_at >= s.outage_since) AS "outage!"
+                             AND d.error_type <> 'OTHER' AND d.created_at >= s.outage_since) AS "outage!",
+                   e.created_at AS "accepted_at?"
             FROM notifications n
             JOIN subscriptions s ON s.id = n.subscription_id
             LEFT JOIN events e ON e.id = n.event
@@ -232,6 +240,7 @@ impl Store {
             resent_at: row.resent_at,
             next_attempt_at: due,
             leased_until: row.leased_until,
+            accepted_at: row.accepted_at,
             created_at: row.created_at,
             updated_at: row.updated_at,
             finished_at: row.finished_at,

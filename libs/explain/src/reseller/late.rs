@@ -111,6 +111,7 @@ pub(super) fn causes(it: &NotificationTimeline, teller: &Teller<'_>) -> Vec<Sent
     let from = it.resent_at.unwrap_or(it.created_at);
     let course = Course {
         accepted_at: from,
+        began_as: "accepted",
         finished_at: it.finished_at,
         now: teller.now,
         first: Due::At(from),

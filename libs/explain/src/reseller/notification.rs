@@ -141,16 +141,25 @@ impl Told<'_> {
             .event_id
             .as_deref()
             .map_or(String::new(), |id| format!(" {id}"));
-        let made = Sentence::new(
+        let replayed = it.replayed_event();
+        let accepted = match replayed {
+            Some(_) => "was accepted, and nothing was sent of it to this subscription",
+            None => "was accepted for this subscription",
+        };
+        let accepted = Sentence::new(
             "accepted",
-            format!(
-                "The event{event} ({}) was accepted for this subscription.",
-                it.event_type
-            ),
+            format!("The event{event} ({}) {accepted}.", it.event_type),
         )
         .with("eventId", &it.event_id)
         .with("eventType", &it.event_type);
-        let mut steps = vec![step(it.created_at, made)];
+        let mut steps = vec![step(replayed.unwrap_or(it.created_at), accepted)];
+        steps.extend(replayed.map(|_| {
+            let made = Sentence::new(
+                "made-by-replay",
+                "Replayed: a replay of yours made this notification.",
+            );
+            step(it.created_at, made)
+        }));
         steps.extend(it.history.iter().map(of_attempt));
         let resent = it.acts.iter().filter(|act| act.action == "notification.resend");
         steps.extend(resent.map(|act| step(act.at, Sentence::new("resent", "You had it sent again."))));

@@ -41,6 +41,22 @@ fn every_status_has_a_headline_and_what_comes_next() {
 }
 
 #[test]
+fn a_replay_that_makes_a_notification_is_another_step_than_the_acceptance_of_its_event() {
+    let mut replayed = row(NotificationStatus::Sent, 0);
+    let accepted = now() - TimeDelta::days(2);
+    replayed.accepted_at = Some(accepted);
+    let story = told(&replayed, None).story;
+    let steps: Vec<_> = story.iter().map(|step| (step.at, step.sentence.code)).collect();
+    assert_eq!(
+        steps[..2],
+        [
+            (Some(accepted), "accepted"),
+            (Some(replayed.created_at), "made-by-replay")
+        ]
+    );
+}
+
+#[test]
 fn faults_of_ours_are_ours_and_no_more() {
     let mut failed = row(NotificationStatus::GivenUp, 2);
     let last = &mut failed.history[1];

@@ -328,6 +328,34 @@ fn what_is_cancelled_gets_its_dead_letter_before_that_is_discarded() {
 }
 
 #[test]
+fn what_a_replay_has_made_tells_its_own_time_from_that_of_its_event() {
+    let mut replayed = notification(NotificationStatus::Pending, 0);
+    replayed.accepted_at = Some(now() - TimeDelta::days(2));
+    let told = crate::notification(&replayed, &context());
+    let times: Vec<_> = told.story.iter().map(|line| line.at).collect();
+    assert_eq!(times[..2], [now() - TimeDelta::days(2), replayed.created_at]);
+    assert!(
+        told.story[0].text.starts_with("Its event was accepted")
+            && told.story[1]
+                .text
+                .starts_with("Replayed: made of the event order-17"),
+        "{told:?}"
+    );
+    let delay = told.delay.expect("ten minutes").text;
+    assert!(delay.starts_with("10 min since it was replayed: "), "{delay}");
+}
+
+#[test]
+fn what_was_made_with_its_event_or_whose_event_is_forgotten_was_not_replayed() {
+    for accepted in [Some(now() - TimeDelta::minutes(10)), None] {
+        let mut made = notification(NotificationStatus::Pending, 0);
+        made.accepted_at = accepted;
+        let told = crate::notification(&made, &context());
+        assert!(told.story[0].text.starts_with("Made of the event"), "{told:?}");
+    }
+}
+
+#[test]
 fn every_state_of_a_notification_has_its_story() {
     for (status, attempts, shape, headline, next) in DELIVERIES {
         let mut history = notification(*status, *attempts);

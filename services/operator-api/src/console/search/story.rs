@@ -227,11 +227,16 @@ fn of_notification(history: &NotificationTimeline, frame: &Frame) -> Vec<(&'stat
     ));
     facts.push(("Endpoint", text(&history.subscription.url)));
     facts.push(("Attempts", text(frame.number(history.attempts))));
+    let made = match history.replayed_event() {
+        Some(_) => "Replayed",
+        None => "Made",
+    };
     times(
         &mut facts,
         frame,
         [
-            ("Made", Some(history.created_at)),
+            ("Accepted", history.replayed_event()),
+            (made, Some(history.created_at)),
             ("Due", history.next_attempt_at),
             ("Lease until", history.leased_until),
             ("Changed", Some(history.updated_at)),

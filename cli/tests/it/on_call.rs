@@ -219,6 +219,10 @@ async fn metrics_of_an_event_type_without_numbers_say_so() {
         "{listed:?}"
     );
     assert!(listed.stderr.contains("times are estimates"), "{listed:?}");
+    assert!(
+        listed.stdout.contains(" - ") && listed.stderr.contains("sent again or replayed"),
+        "a delay that is not known: {listed:?}"
+    );
 }
 
 /// So many resellers, in pages of at most 200; a page in between may be empty.

@@ -2,6 +2,7 @@
 
 mod args;
 mod delete;
+mod deliveries;
 mod update;
 
 use std::time::Duration;
@@ -100,18 +101,6 @@ const METRICS: [Shown; 15] = [
 /// How coarse the times are, which are counted in buckets that grow: `domain::latency`.
 const ESTIMATED: &str = "times are estimates: those of attempts may be off by a fifth, those from event to delivery (\"delivered within\", \"in ms\") by \
      two fifths";
-
-/// The numbers of each event type, or of each step of time.
-fn deliveries(of: ShownColumn) -> [ShownColumn; 6] {
-    [
-        of,
-        (Column::whole("attempts"), "/attempts"),
-        (Column::whole("delivered"), "/delivered"),
-        (Column::whole("failed"), "/failed"),
-        (Column::whole("half in ms"), "/deliveryDelayMillis/p50"),
-        (Column::whole("95 % in ms"), "/deliveryDelayMillis/p95"),
-    ]
-}
 
 /// Does what the command says.
 pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
@@ -452,7 +441,7 @@ async fn test(test: &TestArgs) -> anyhow::Result<()> {
 }
 
 async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {
-    let one = &args.one;
+    let (one, form) = (&args.one, args.one.common.form());
     let path = format!("{}/metrics", path(one.id));
     let mut query = vec![("hours", args.hours.to_string())];
     query.extend(args.step.map(|step| ("step", step.to_string())));
@@ -461,28 +450,28 @@ async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {
     let mut types = shown::items(&document["byEventType"]).iter();
     let of_type = types.find(|of| of["eventType"].as_str() == args.event_type.as_deref());
     if let (Some(name), None) = (&args.event_type, of_type)
-        && one.common.form() != Form::Json
+        && form != Form::Json
     {
         output::note(output::harmless(&format!(
             "no attempt of the last {} h was for an event of the type {name}; --by-event-type lists those that were",
             args.hours
         )));
     }
-    if one.common.form().is_for_people() && document["attempts"] != 0 {
+    if form.is_for_people() && document["attempts"] != 0 {
         output::note(ESTIMATED);
     }
-    one.common.form().print(&document, || {
+    form.print(&document, || {
         if args.by_event_type {
             let of = (Column::whole("event type"), "/eventType");
-            return shown::list(&document["byEventType"], deliveries(of));
+            return deliveries::listed(&document["byEventType"], of, form);
         }
         let from = (Column::time("from"), "/hour");
         if args.event_type.is_some() {
             let hours = of_type.map_or(&Value::Null, |of| &of["hours"]);
-            return shown::list(hours, deliveries(from));
+            return deliveries::listed(hours, from, form);
         }
         if args.step.is_some() {
-            return shown::list(&document["hours"], deliveries(from));
+            return deliveries::listed(&document["hours"], from, form);
         }
         let whose = ("subscription", &*one.id.to_string());
         let mut readable = document.clone();
@@ -523,18 +512,6 @@ mod tests {
              "url": "https://a.example/", "pausedAt": "2026-11-21T12:00:00.123456Z", "eventTypes": ["*"]},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&subscriptions, COLUMNS)));
-    }
-
-    #[test]
-    fn event_types_fit_the_terminal() {
-        let types = json!([
-            {"eventType": "contact.changed", "attempts": 7, "delivered": 0, "failed": 1, "retried": 6,
-             "deliveryDelayMillis": {"p50": null, "p95": null, "p99": null}},
-            {"eventType": "domain.created", "attempts": 1204, "delivered": 1200, "failed": 0, "retried": 4,
-             "deliveryDelayMillis": {"p50": 84.5, "p95": 122_063.1, "p99": 1_800_000.0}},
-        ]);
-        let of = (Column::whole("event type"), "/eventType");
-        insta::assert_snapshot!(output::at_widths(&shown::list(&types, deliveries(of))));
     }
 
     #[test]

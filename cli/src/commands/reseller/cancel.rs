@@ -100,7 +100,8 @@ pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<()> {
             let path = format!("/subscriptions/{id}/cancellations");
             let which = format!("--subscription {id} {}", options(&args.filter()));
             let what = (NOTIFICATIONS, &*which);
-            cancel_many(&portal()?, &path, &args.body(), what, args.yes).await?
+            let portal = portal()?;
+            cancel_many(&portal, &path, &args.body(), what, args.yes).await?
         }
         (None, None) => bail!("name a notification, or give --subscription"),
     };

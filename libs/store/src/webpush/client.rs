@@ -56,6 +56,7 @@ impl Store {
     /// Reads for each pair of a client and a channel what a sender has to know; `None` for a client that is unknown.
     pub async fn webpush_routes(&self, wanted: &[(Uuid, Uuid)]) -> Result<Vec<Option<Route>>, Error> {
         let mut routes = vec![None; wanted.len()];
+        let mut connection = self.resting.take().await?;
         let rows = sqlx::query!(
             r#"
             SELECT w.place AS "place!", c.node, c.connected_at, c.router_type, w.channel = ANY (c.channels) AS "subscribed!"
@@ -65,8 +66,9 @@ impl Store {
             &column(wanted, |(uaid, _)| *uaid),
             &column(wanted, |(_, channel)| *channel),
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&mut *connection)
         .await?;
+        connection.rest();
         for row in rows {
             let place = usize::try_from(row.place - 1).ok();
             if let Some(route) = place.and_then(|place| routes.get_mut(place)) {

@@ -127,7 +127,8 @@ impl Store {
     pub async fn webpush_store(&self, messages: &[NewMessage]) -> Result<Vec<Stored>, Error> {
         let replaced = replaced(messages);
         let rows = again(async || {
-            Ok(query_file!(
+            let mut connection = self.resting.take().await?;
+            let rows = query_file!(
                 "queries/webpush/store.sql",
                 &column(messages, |m| m.uaid),
                 &column(messages, |m| m.channel),
@@ -141,8 +142,10 @@ impl Store {
                 &of_body(messages, |body| body.crypto_key.as_deref()) as &[Option<&str>],
                 &replaced,
             )
-            .fetch_all(&self.pool)
-            .await?)
+            .fetch_all(&mut *connection)
+            .await?;
+            connection.rest();
+            Ok(rows)
         })
         .await?;
         let mut stored = vec![Stored::NoClient; messages.len()];

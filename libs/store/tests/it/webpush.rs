@@ -746,6 +746,28 @@ async fn months_are_made_ahead_with_the_bounds_of_the_calendar(pool: PgPool) {
 }
 
 #[testkit::database_test]
+async fn clients_have_room_in_their_pages_and_messages_fill_them(pool: PgPool) {
+    let scene = Scene::new(&pool).await;
+    let made = scene.store.create_webpush_partitions(scene.month, 5).await;
+    assert_eq!(made.unwrap(), 2, "beside those that the migrations made");
+    for (parent, fill) in [
+        ("webpush_clients", "fillfactor=70"),
+        ("webpush_messages", "fillfactor=100"),
+    ] {
+        let filled_otherwise: Vec<String> = sqlx::query_scalar(
+            "SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+             WHERE i.inhparent = $1::text::regclass AND NOT $2 = ANY (coalesce(c.reloptions, '{}'))",
+        )
+        .bind(parent)
+        .bind(fill)
+        .fetch_all(&pool)
+        .await
+        .unwrap();
+        assert_eq!(filled_otherwise, [""; 0], "{parent}");
+    }
+}
+
+#[testkit::database_test]
 async fn months_are_dropped_when_two_newer_ones_have_passed(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let (store, month) = (&scene.store, scene.month);

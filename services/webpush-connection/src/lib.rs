@@ -14,6 +14,7 @@ mod endpoints;
 mod health;
 mod mailbox;
 mod megaphone;
+mod metrics;
 mod months;
 mod node;
 mod notification;

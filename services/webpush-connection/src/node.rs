@@ -14,6 +14,7 @@ use store::Store;
 use crate::broadcasts::Broadcasts;
 use crate::connection::{Moment, Rules};
 use crate::endpoints::Endpoints;
+use crate::metrics::Metrics;
 use crate::registry::Registry;
 
 /// The state of a node.
@@ -36,6 +37,7 @@ pub(crate) struct Node {
     pub(crate) ack_wait: Duration,
     /// The connections.
     pub(crate) sessions: TaskGroup,
+    pub(crate) metrics: Metrics,
 }
 
 impl Node {

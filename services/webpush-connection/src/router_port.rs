@@ -20,6 +20,8 @@ use webpush::Push;
 use crate::mailbox::{Delivery, Receipt, Refused};
 use crate::node::Node;
 
+/// Where messages are handed over.
+pub(crate) const PUSH: &str = "/push/{uaid}";
 /// Largest message with everything around it, in bytes. Endpoint nodes take bodies of a tenth of that.
 const BODY_BYTES: usize = 128 * 1024;
 /// Longest wait for a client that has let a wait run out lately. Senders that send, wait for the answer, and only then read
@@ -29,7 +31,7 @@ const SHORT_WAIT: Duration = Duration::from_millis(5);
 /// The routes.
 pub(crate) fn routes(node: Arc<Node>) -> Router {
     Router::new()
-        .route("/push/{uaid}", put(push))
+        .route(PUSH, put(push))
         .route("/notif/{uaid}", put(tell))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .with_state(node)
@@ -41,7 +43,10 @@ async fn push(State(node): State<Arc<Node>>, Path(uaid): Path<String>, body: Byt
         return StatusCode::BAD_REQUEST;
     };
     let (status, outcome) = match deliver(&node, &uaid, push).await {
-        Delivered::Acked => (StatusCode::OK, "acked"),
+        Delivered::Acked => {
+            node.metrics.acked.increment(1);
+            return StatusCode::OK;
+        }
         Delivered::Late => (StatusCode::SERVICE_UNAVAILABLE, "late"),
         Delivered::Full => (StatusCode::SERVICE_UNAVAILABLE, "full"),
         Delivered::Away => (StatusCode::NOT_FOUND, "away"),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use config::{Config, WebpushConnection};
 use domain::clock::{Clock, SystemClock};
+use http::StatusCode;
 use http_api::{AddressLimit, ConnectionLimits, Observer};
 use lifecycle::{Drained, Lifecycle, Shutdown, TaskGroup};
 use telemetry::Metric;
@@ -19,6 +20,7 @@ use crate::connection::{Close, Rules};
 use crate::endpoints::Endpoints;
 use crate::mailbox::Mailbox;
 use crate::megaphone::Megaphone;
+use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::registry::Registry;
 use crate::{health, months, public_port, router_port};
@@ -141,7 +143,13 @@ pub async fn run_with_clock(
     let grace = config.shutdown.grace_period;
     let router_shutdown = Shutdown::new();
     let limits = ConnectionLimits::of_the_house(ROUTER_CONNECTIONS);
+    let pushed = node.metrics.pushed.clone();
     let routes = Observer::new(telemetry::traces::are_on())
+        .counting(move |route, status, _| {
+            let is_pushed = route == router_port::PUSH && status == StatusCode::OK;
+            pushed.increment(u64::from(is_pushed));
+            is_pushed
+        })
         .around(router_port::routes(Arc::clone(&node)).merge(health::routes(Arc::clone(&node))));
     let serving_router = http_api::serve(router, routes, limits, &router_shutdown, grace);
     let serving_clients = async {
@@ -193,6 +201,7 @@ fn node(
         registrations: AddressLimit::per_minute(registrations),
         ack_wait: settings.ack_wait,
         sessions: TaskGroup::under(&lifecycle.shutdown),
+        metrics: Metrics::new(),
     })
 }
 

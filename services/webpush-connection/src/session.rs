@@ -20,6 +20,7 @@ use crate::connection::{
     Acked, Action, Answer, BATCH, Close, Connection, Event, NotRegistered, Question, Told,
 };
 use crate::mailbox::{Letter, Mailbox};
+use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::socket::{Gone, Received, Socket};
 
@@ -149,7 +150,7 @@ impl Session {
                         self.feed(Event::Answer(answer));
                     }
                     Action::Settle(acked) => self.settle(acked).await,
-                    Action::Tell(told) => told.count(),
+                    Action::Tell(told) => told.count(&self.node.metrics),
                     Action::Close(close) => return Err(Ended::ByNode(close)),
                 }
             }
@@ -426,8 +427,9 @@ impl Acked {
 }
 
 impl Told {
-    fn count(self) {
+    fn count(self, metrics: &Metrics) {
         match self {
+            Self::Acked("100") => metrics.delivered.increment(1),
             Self::Acked(code) => Metric::WebpushAcks.increment_with(&[("code", code)], 1),
             Self::Nacked(code) => Metric::WebpushNacks.increment_with(&[("code", code)], 1),
         }

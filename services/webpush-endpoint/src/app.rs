@@ -7,7 +7,6 @@ use config::{Config, Secret, WebpushEndpoint};
 use domain::clock::Clock;
 use http_api::Remembered;
 use lifecycle::TaskGroup;
-use metrics::Histogram;
 use store::Store;
 use store::webpush::{NewMessage, Route, Stored};
 use telemetry::Metric;
@@ -19,6 +18,7 @@ use webpush::{AuthKeys, Keys, MAX_TTL, Refusal, Vapid};
 use crate::Error;
 use crate::batch::{Batch, Sizes, Statement};
 use crate::limits::Limits;
+use crate::metrics::Metrics;
 use crate::nodes::Nodes;
 
 /// A channel of a client, as a sender asks for it.
@@ -42,7 +42,7 @@ pub(crate) struct App {
     /// Most channels of a client.
     pub(crate) max_channels: u32,
     pub(crate) tasks: TaskGroup,
-    pub(crate) receiving: Histogram,
+    pub(crate) metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
     routes: Batch<Target, Option<Route>>,
     stores: Batch<NewMessage, Stored>,
@@ -103,7 +103,7 @@ impl App {
             config: endpoint,
             max_channels: webpush.connection.max_channels,
             tasks,
-            receiving: Metric::WebpushReceiving.histogram(&[]),
+            metrics: Arc::new(Metrics::new()),
             clock,
         })
     }

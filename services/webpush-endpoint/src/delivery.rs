@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use store::webpush::{MessageBody, NewMessage, Route, Stored};
-use telemetry::Metric;
 use uuid::Uuid;
 use webpush::{Push, PushHeaders, Refusal, Topic};
 
@@ -23,27 +22,22 @@ pub(crate) struct Accepted {
 }
 
 /// What became of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Outcome {
     Direct,
     Stored,
     Dropped,
 }
 
-impl Outcome {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Stored => "stored",
-            Self::Dropped => "dropped",
-        }
-    }
-}
-
 /// Brings a message on its way. When this returns well it is with the client's node or in the database, or had no time to be kept.
 pub(crate) async fn deliver(app: &Arc<App>, message: Accepted, route: Route) -> Result<(), Refusal> {
     let outcome = route_message(app, message, route).await?;
-    Metric::WebpushMessages.increment_with(&[("outcome", outcome.name())], 1);
+    let counter = match outcome {
+        Outcome::Direct => &app.metrics.direct,
+        Outcome::Stored => &app.metrics.stored,
+        Outcome::Dropped => &app.metrics.dropped,
+    };
+    counter.increment(1);
     Ok(())
 }
 

@@ -17,6 +17,7 @@ mod error;
 mod health;
 mod limits;
 mod messages;
+mod metrics;
 mod nodes;
 mod registrations;
 mod router;

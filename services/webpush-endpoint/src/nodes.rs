@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use config::WebpushEndpoint;
 use http::StatusCode;
+use metrics::Counter;
 use reqwest::{Client, RequestBuilder, redirect};
 use telemetry::Metric;
 use uuid::Uuid;
@@ -49,7 +50,11 @@ impl NodeAnswer {
 }
 
 /// The client of all nodes.
-pub(crate) struct Nodes(Client);
+pub(crate) struct Nodes {
+    client: Client,
+    /// Messages that were taken, which nearly all are.
+    taken: Counter,
+}
 
 impl Nodes {
     pub(crate) fn new(config: &WebpushEndpoint) -> Result<Self, Error> {
@@ -62,31 +67,46 @@ impl Nodes {
             .pool_idle_timeout(IDLE)
             .tcp_nodelay(true)
             .build();
-        client.map(Self).map_err(Error::Client)
+        Ok(Self {
+            client: client.map_err(Error::Client)?,
+            taken: answers("push", NodeAnswer::Taken),
+        })
     }
 
     /// Hands a message over.
     pub(crate) async fn push(&self, node: &str, uaid: Uuid, body: Vec<u8>) -> NodeAnswer {
         let request = self
-            .0
+            .client
             .put(format!("{node}/push/{uaid}"))
             .header(http::header::CONTENT_TYPE, "application/json")
             .body(body);
-        ask("push", request).await
+        let answer = ask(request).await;
+        if answer == NodeAnswer::Taken {
+            self.taken.increment(1);
+        } else {
+            answers("push", answer).increment(1);
+        }
+        answer
     }
 
     /// Has the node look into the storage.
     pub(crate) async fn check_storage(&self, node: &str, uaid: Uuid) -> NodeAnswer {
-        ask("notif", self.0.put(format!("{node}/notif/{uaid}"))).await
+        let answer = ask(self.client.put(format!("{node}/notif/{uaid}"))).await;
+        answers("notif", answer).increment(1);
+        answer
     }
 }
 
-async fn ask(what: &'static str, request: RequestBuilder) -> NodeAnswer {
+fn answers(request: &str, answer: NodeAnswer) -> Counter {
+    Metric::WebpushNodeAnswers.counter(&[("request", request), ("answer", answer.name())])
+}
+
+async fn ask(request: RequestBuilder) -> NodeAnswer {
     let request = match telemetry::traceparent::current() {
         Some(traceparent) => request.header("traceparent", traceparent),
         None => request,
     };
-    let answer = match request.send().await {
+    match request.send().await {
         Ok(response) => match response.status() {
             StatusCode::OK => NodeAnswer::Taken,
             StatusCode::NOT_FOUND => NodeAnswer::Absent,
@@ -98,7 +118,5 @@ async fn ask(what: &'static str, request: RequestBuilder) -> NodeAnswer {
             tracing::debug!(%error, "a connection node does not answer");
             NodeAnswer::Silent
         }
-    };
-    Metric::WebpushNodeAnswers.increment_with(&[("request", what), ("answer", answer.name())], 1);
-    answer
+    }
 }

@@ -12,12 +12,19 @@ use crate::answer::Refused;
 use crate::app::App;
 use crate::{cors, health, messages, registrations, send};
 
+/// Where senders send to endpoints without a key.
+pub(crate) const TO_FIRST_VERSION: &str = "/wpush/{token}";
+/// The same, of a version that is named.
+pub(crate) const TO_VERSION: &str = "/wpush/{version}/{token}";
+
 /// The router of the service.
 pub(crate) fn router(app: Arc<App>, observer: Observer) -> Router {
+    let metrics = Arc::clone(&app.metrics);
+    let observer = observer.counting(move |route, status, _| metrics.answered(route, status));
     let registration = "/v1/{type}/{app_id}/registration";
     let routes = Router::new()
-        .route("/wpush/{token}", post(send::to_first_version))
-        .route("/wpush/{version}/{token}", post(send::to_version))
+        .route(TO_FIRST_VERSION, post(send::to_first_version))
+        .route(TO_VERSION, post(send::to_version))
         .route("/m/{message_id}", delete(messages::delete))
         .route(registration, post(registrations::register))
         .route(

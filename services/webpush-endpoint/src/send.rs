@@ -56,7 +56,7 @@ async fn send(
     let sending = Box::pin(accept(&app, version, &token, request, deadline));
     match timeout_at(deadline, sending).await {
         Ok(answer) => answer
-            .inspect(|_| app.receiving.record(started.elapsed().as_secs_f64()))
+            .inspect(|_| app.metrics.receiving.record(started.elapsed().as_secs_f64()))
             .map_err(Refused),
         Err(_) => Err(Refusal::Storage.into()),
     }

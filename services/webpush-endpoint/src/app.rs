@@ -1,6 +1,7 @@
 //! What the handlers share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use config::{Config, Secret, WebpushEndpoint};
@@ -20,6 +21,9 @@ use crate::batch::{Batch, Sizes, Statement};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::nodes::Nodes;
+
+/// How long a look-up is taken to compute: one of hundreds of user agents takes a fraction of it.
+const LOOK_UP: Duration = Duration::from_millis(2);
 
 /// A channel of a client, as a sender asks for it.
 pub(crate) type Target = (Uuid, Uuid);
@@ -73,9 +77,15 @@ impl App {
     ) -> Result<Self, Error> {
         let webpush = &config.webpush;
         let endpoint = webpush.endpoint.clone();
-        let sizes = Sizes {
+        // A commit waits for the disk: the next one need not wait for it.
+        let storing = Sizes {
             workers: endpoint.writers,
             most: endpoint.batch_rows,
+            alone: Duration::ZERO,
+        };
+        let reading = Sizes {
+            alone: LOOK_UP,
+            ..storing
         };
         let stored_together = Metric::WebpushBatchRows.histogram(&[]);
         let auth_keys = AuthKeys::parse(&joined(&endpoint.auth_keys)).ok();
@@ -91,11 +101,17 @@ impl App {
             nodes: Nodes::new(&endpoint)?,
             limits: Limits::new(&endpoint),
             senders: Remembered::default(),
-            routes: Batch::start(ReadRoutes(store.clone()), "read user agents", sizes, None, &tasks),
+            routes: Batch::start(
+                ReadRoutes(store.clone()),
+                "read user agents",
+                reading,
+                None,
+                &tasks,
+            ),
             stores: Batch::start(
                 StoreMessages(store.clone()),
                 "store messages",
-                sizes,
+                storing,
                 Some(&stored_together),
                 &tasks,
             ),

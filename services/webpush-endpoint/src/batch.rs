@@ -2,6 +2,7 @@
 //!
 //! It deliberately holds nothing back to make batches larger.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use http_api::Outage;
 use lifecycle::TaskGroup;
 use metrics::Histogram;
 use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::time::timeout;
 
 /// How long the database may take for one of them.
 const LIMIT: Duration = Duration::from_secs(8);
@@ -40,6 +42,9 @@ pub(crate) struct Sizes {
     pub(crate) workers: usize,
     /// Questions in one of them.
     pub(crate) most: usize,
+    /// How long one of them is the only one. Where a statement computes and does not wait, a second one beside it makes both smaller and
+    /// answers nothing sooner; after this time it is taken to wait.
+    pub(crate) alone: Duration,
 }
 
 struct Worker<Q, A, S> {
@@ -47,7 +52,7 @@ struct Worker<Q, A, S> {
     statement: Arc<S>,
     outage: Arc<Outage>,
     size: Option<Histogram>,
-    most: usize,
+    sizes: Sizes,
 }
 
 impl<Q: Send + Sync + 'static, A: Send + 'static> Batch<Q, A> {
@@ -68,7 +73,7 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> Batch<Q, A> {
                 statement: Arc::clone(&statement),
                 outage: Arc::clone(&outage),
                 size: size.cloned(),
-                most: sizes.most,
+                sizes,
             };
             tasks.spawn("batch", worker.run());
         }
@@ -87,13 +92,22 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> Batch<Q, A> {
 
 impl<Q: Send + Sync + 'static, A: Send + 'static, S: Statement<Q, A>> Worker<Q, A, S> {
     async fn run(self) {
-        let mut taken = Vec::with_capacity(self.most);
-        while self.questions.lock().await.recv_many(&mut taken, self.most).await > 0 {
+        let mut taken = Vec::with_capacity(self.sizes.most);
+        loop {
+            let mut queue = self.questions.lock().await;
+            if queue.recv_many(&mut taken, self.sizes.most).await == 0 {
+                return;
+            }
             // A caller that has gone was told that it got no answer.
             let open = taken.drain(..).filter(|(_, answer)| !answer.is_closed());
             let (questions, waiting): (Vec<Q>, Vec<Waiting<A>>) = open.unzip();
-            if !questions.is_empty() {
-                self.answer(questions, waiting).await;
+            if questions.is_empty() {
+                continue;
+            }
+            let mut answering = pin!(self.answer(questions, waiting));
+            if timeout(self.sizes.alone, answering.as_mut()).await.is_err() {
+                drop(queue);
+                answering.await;
             }
         }
     }
@@ -144,14 +158,14 @@ mod tests {
 
     /// Doubles numbers once it is let; refuses 13.
     struct Double {
-        let_go: Semaphore,
+        let_go: Arc<Semaphore>,
         asked: Arc<AtomicUsize>,
     }
 
     impl Statement<u32, u32> for Double {
         async fn ask(&self, questions: &[u32]) -> Result<Vec<u32>, store::Error> {
-            let _ = self.let_go.acquire().await;
             self.asked.fetch_add(1, Ordering::Relaxed);
+            let _ = self.let_go.acquire().await;
             if questions.contains(&13) {
                 return Err(store::Error::Corrupt {
                     what: "number",
@@ -163,13 +177,21 @@ mod tests {
     }
 
     fn batch(permits: usize) -> (Batch<u32, u32>, Arc<AtomicUsize>, Shutdown) {
+        let sizes = Sizes {
+            workers: 1,
+            most: 4,
+            alone: Duration::ZERO,
+        };
+        batch_of(sizes, Arc::new(Semaphore::new(permits)))
+    }
+
+    fn batch_of(sizes: Sizes, let_go: Arc<Semaphore>) -> (Batch<u32, u32>, Arc<AtomicUsize>, Shutdown) {
         let shutdown = Shutdown::new();
         let asked = Arc::new(AtomicUsize::new(0));
         let statement = Double {
-            let_go: Semaphore::new(permits),
+            let_go,
             asked: Arc::clone(&asked),
         };
-        let sizes = Sizes { workers: 1, most: 4 };
         let tasks = TaskGroup::under(&shutdown);
         (
             Batch::start(statement, "double", sizes, None, &tasks),
@@ -186,6 +208,47 @@ mod tests {
         assert!(asked.load(Ordering::Relaxed) < 4);
     }
 
+    /// Two questions, the second while the statement of the first is under way. Returns how many statements have begun at once, and how
+    /// many by the time that the first is taken to wait.
+    async fn begun(alone: Duration) -> (usize, usize) {
+        let sizes = Sizes {
+            workers: 2,
+            most: 4,
+            alone,
+        };
+        let let_go = Arc::new(Semaphore::new(0));
+        let (batch, asked, _shutdown) = batch_of(sizes, Arc::clone(&let_go));
+        let asked = || asked.load(Ordering::Relaxed);
+        let looking = async {
+            let at_once = asked();
+            tokio::time::sleep(alone * 2).await;
+            let later = asked();
+            let_go.add_permits(1);
+            (at_once, later)
+        };
+        let second = async {
+            while asked() == 0 {
+                tokio::task::yield_now().await;
+            }
+            tokio::join!(batch.ask(2), async {
+                // As often as all that can be done by then takes turns.
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                looking.await
+            })
+        };
+        let (first, (second, begun)) = tokio::join!(batch.ask(1), second);
+        assert_eq!((first, second), (Ok(2), Ok(4)));
+        begun
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_statement_begins_when_the_first_takes_long() {
+        assert_eq!(begun(Duration::from_millis(2)).await, (1, 2));
+        assert_eq!(begun(Duration::ZERO).await, (2, 2), "where they may overlap");
+    }
+
     #[tokio::test]
     async fn what_is_refused_takes_no_neighbour_with_it() {
         let (batch, _, _shutdown) = batch(1);
@@ -199,7 +262,7 @@ mod tests {
         let mut asking: Vec<_> = (0..64).map(|n| Box::pin(batch.ask(n))).collect();
         let mut refused = 0;
         for ask in &mut asking {
-            let now = tokio::time::timeout(Duration::from_millis(1), ask).await;
+            let now = timeout(Duration::from_millis(1), ask).await;
             refused += usize::from(now == Ok(Err(Unanswered)));
         }
         assert!(refused >= 64 - 20, "{refused}");

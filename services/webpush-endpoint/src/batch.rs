@@ -105,7 +105,10 @@ impl<Q: Send + Sync + 'static, A: Send + 'static, S: Statement<Q, A>> Worker<Q, 
                 continue;
             }
             let mut answering = pin!(self.answer(questions, waiting));
-            if timeout(self.sizes.alone, answering.as_mut()).await.is_err() {
+            let alone = self.sizes.alone;
+            // A timer, even one of no time at all, runs until the next millisecond.
+            let is_answered = !alone.is_zero() && timeout(alone, answering.as_mut()).await.is_ok();
+            if !is_answered {
                 drop(queue);
                 answering.await;
             }
@@ -211,6 +214,8 @@ mod tests {
     /// Two questions, the second while the statement of the first is under way. Returns how many statements have begun at once, and how
     /// many by the time that the first is taken to wait.
     async fn begun(alone: Duration) -> (usize, usize) {
+        // Timers count in milliseconds, at the beginning of which one of no time at all is over at once.
+        tokio::time::advance(Duration::from_micros(300)).await;
         let sizes = Sizes {
             workers: 2,
             most: 4,

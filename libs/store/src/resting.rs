@@ -1,5 +1,6 @@
-//! Connections that rest between two batches of the statements that run all the time: storing, claiming and recording. A connection that
-//! goes back to the pool is asked twice whether it still answers, by us and by sqlx; one that rests until the next batch is not.
+//! Connections that rest between two batches of the statements that run all the time: storing, claiming and recording, and of Web Push looking
+//! user agents up. A connection that goes back to the pool is asked twice whether it still answers, by us and by sqlx; one that rests until the
+//! next batch is not.
 //!
 //! It is no second pool. A connection rests only for a moment, only while the pool has an idle one for other statements, and
 //! goes back at least as often as the pool wants to hear from it. Statements that are rare have no use for it.
@@ -10,9 +11,11 @@ use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnection, PgPool, Postgres};
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::connections::idle_in;
 use crate::{Error, IDLE_LIMIT};
 
 /// How long a connection rests before it goes back to the pool; at most twice as long. More than the longest pause between two batches of a
@@ -97,6 +100,18 @@ impl Resting {
     }
 }
 
+impl Drop for Resting {
+    fn drop(&mut self) {
+        // Going back to the pool takes a runtime. Where there is none, what rests ends as what is in the pool does.
+        if Handle::try_current().is_err() {
+            let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+            for rested in state.connections.drain(..) {
+                drop(rested.connection.detach());
+            }
+        }
+    }
+}
+
 impl Lent<'_> {
     /// Has it rest for the next batch, or go back. Only after a statement or a transaction that has succeeded: what else a connection has in
     /// store is not known.
@@ -109,7 +124,7 @@ impl Lent<'_> {
         let now = Instant::now();
         let mut state = resting.state();
         // Where others are out of connections, or cannot open any, they must not wait for one that does nothing.
-        let others_have_one = resting.pool.num_idle() > 0;
+        let others_have_one = idle_in(&resting.pool) > 0;
         let is_known_well = now.duration_since(from_pool_at) < IDLE_LIMIT;
         if resting.pool.is_closed() || !others_have_one || !is_known_well {
             return;

@@ -109,6 +109,16 @@ async fn a_connection_that_dies_while_it_rests_costs_one_batch_at_most(pool: PgP
 }
 
 #[testkit::database_test]
+async fn a_store_can_be_dropped_where_there_is_no_runtime(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    two_idle(&pool).await;
+    store.insert_pushes(&batch(), LONG).await.unwrap();
+    std::thread::spawn(move || drop(store)).join().unwrap();
+    let kept = pool.size() as usize - pool.num_idle();
+    assert_eq!(kept, 0, "what rested keeps no place in the pool");
+}
+
+#[testkit::database_test]
 async fn closing_a_store_closes_what_rests(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     two_idle(&pool).await;

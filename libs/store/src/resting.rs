@@ -113,8 +113,8 @@ impl Drop for Resting {
 }
 
 impl Lent<'_> {
-    /// Has it rest for the next batch, or go back. Only after a statement or a transaction that has succeeded: what else a connection has in
-    /// store is not known.
+    /// Has it rest for the next batch, or go back. Only after a statement or a transaction that has succeeded: after any other the connection
+    /// may be broken, or in the middle of something.
     pub(crate) fn rest(self) {
         let Self {
             resting,

@@ -138,13 +138,20 @@ pub(crate) async fn cancel_many(
             return Ok(counted);
         }
         let [one, more] = what;
+        let sent = if matching == 1 {
+            "it is never"
+        } else {
+            "none of them is ever"
+        };
+        // No other lane sends again what was delivered.
+        let delivered = if what == NOTIFICATIONS {
+            "; what had been delivered before stays so"
+        } else {
+            ""
+        };
         let act = Act {
             what: &format!("cancel {} {which}", of(matching, one, more)),
-            effect: if matching == 1 {
-                "it is never sent then, not by a replay or a resend either"
-            } else {
-                "none of them is ever sent then, not by a replay or a resend either"
-            },
+            effect: &format!("{sent} sent then, not by a replay or a resend either{delivered}"),
             instead: "--dry-run to count without cancelling",
         };
         yes.confirm(&act, || ())?;

@@ -21,8 +21,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// The identifier of a push, an event, a notification, a dead letter, a subscription, or a user agent or message of Web Push; with --reseller the
-    /// `eventId` of an event.
+    /// The identifier of a push, an event, a notification, a dead letter, a subscription, or a user agent or message of Web Push; the path or
+    /// address at which a push or event is looked up, such as /push/ID; with --reseller the `eventId` of an event.
     #[arg(required_unless_present = "device")]
     id: Option<String>,
     /// The push for this device, or a list of them if there are several: the push key that they were handed in with.

@@ -10,6 +10,7 @@ use super::notifications::{COLUMNS, held_by};
 use super::{Common, identifier};
 use crate::commands::search;
 use crate::output::{self, Column};
+use crate::part::Pages;
 use crate::portal::Portal;
 use crate::shown::{self, ShownColumn, cell};
 
@@ -28,15 +29,18 @@ pub(crate) struct ScheduledArgs {
     /// Lists those that wait for quota or rate until this day, such as 2026-11-22.
     #[arg(long)]
     day: Option<NaiveDate>,
-    /// How many of that day are listed, 50 if it is not said.
-    #[arg(long, value_name = "N", requires = "day", value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: Option<u32>,
+    /// How many of that day are listed, 50 if it is not said; more than 200 are asked for page by page.
+    #[arg(long, value_name = "N", requires = "day", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
     /// Where the previous part of that day ended.
     #[arg(long, requires = "day")]
     cursor: Option<String>,
     #[command(flatten)]
     common: Common,
 }
+
+/// How many of a day are listed if it is not said.
+const LISTED: u64 = 50;
 
 const SUMS: [ShownColumn; 5] = [
     (Column::whole("reason"), "/reason"),
@@ -56,14 +60,14 @@ pub(crate) async fn run(args: ScheduledArgs) -> anyhow::Result<()> {
 
 async fn of_day(args: ScheduledArgs, day: NaiveDate) -> anyhow::Result<()> {
     let path = format!("/subscriptions/{}/scheduled", args.subscription);
-    let query = search::query([
-        ("day", Some(day.to_string())),
-        ("limit", args.limit.map(|limit| limit.to_string())),
-        ("cursor", args.cursor),
-    ]);
-    let document: Value = Portal::connect(&args.common.portal)?.get(&path, &query).await?;
-    let nothing = "nothing is in line for that day; without --day, what waits is added up by day";
-    shown::print(&document, args.common.form(), COLUMNS, nothing)
+    let query = search::query([("day", Some(day.to_string())), ("cursor", args.cursor)]);
+    let portal = Portal::connect(&args.common.portal)?;
+    let pages = Pages::new(&portal, &path, query, args.limit.unwrap_or(LISTED));
+    let nothing = |_: &Value| {
+        "nothing is in line for that day; without --day, what waits is added up by day".to_owned()
+    };
+    shown::print_pages(pages, args.common.form(), COLUMNS, nothing).await?;
+    Ok(())
 }
 
 async fn sums(args: ScheduledArgs) -> anyhow::Result<()> {

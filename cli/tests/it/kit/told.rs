@@ -273,7 +273,8 @@ async fn what_waits_is_added_up_with_whose_pause_it_waits_for() {
         told.stdout.contains(OTHER) && told.stderr.contains("add --cursor 17-x"),
         "{told:?}"
     );
-    for wrong in ["--day tomorrow", "--limit 1", "--cursor 17-x"] {
+    let day = "--day 2026-11-22 --limit 0";
+    for wrong in ["--day tomorrow", day, "--limit 1", "--cursor 17-x"] {
         assert_eq!(run(&format!("{command} {wrong}"), &url).code, Some(2), "{wrong}");
     }
 }

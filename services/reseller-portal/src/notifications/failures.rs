@@ -87,8 +87,11 @@ pub(crate) async fn failures(
     let now = app.now();
     let earliest = now - SHOWN;
     let since = params.since.map_or(earliest, |since| since.max(earliest));
-    // The clock of the database may be a little ahead of ours.
-    let until = params.until.unwrap_or(now + TimeDelta::days(1));
+    // The clock of the database may be a little ahead of ours. An end before the beginning finds nothing, and may lie before all times that the
+    // database knows.
+    let until = params
+        .until
+        .map_or(now + TimeDelta::days(1), |until| until.max(since));
     let read = app
         .store
         .failure_sums(&subscriptions, (since, until), FAILURES_COUNTED_MAX);

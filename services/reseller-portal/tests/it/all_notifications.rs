@@ -177,6 +177,8 @@ async fn failures_are_counted_by_what_the_endpoint_answered_and_by_time(portal: 
     );
     let hour = (portal.now() - TimeDelta::hours(1)).to_rfc3339_opts(SecondsFormat::Secs, true);
     assert_eq!(seen(&format!("?until={hour}")).await, (0, vec![]));
+    let before_all_times = "?until=-200000-01-01T00:00:00Z";
+    assert_eq!(seen(before_all_times).await, (0, vec![]));
     assert_eq!(seen(&format!("?since={hour}")).await.0, 3);
     for (query, refused) in [
         ("?subscription=x".to_owned(), (400, "invalid-query")),

@@ -94,20 +94,11 @@ fn is_base64url(text: &str) -> bool {
 /// Without quotes and without the padding of base64, which clients do not take.
 fn strip(header: &str) -> String {
     let mut stripped = String::with_capacity(header.len());
-    let mut padding = 0;
-    for character in header.chars().filter(|character| *character != '"') {
-        match character {
-            '=' => padding += 1,
-            ',' | ';' => {
-                padding = 0;
-                stripped.push(character);
-            }
-            other => {
-                stripped.extend(std::iter::repeat_n('=', padding));
-                padding = 0;
-                stripped.push(other);
-            }
-        }
+    for part in header.split_inclusive([',', ';']) {
+        let parameter = part.trim_end_matches([',', ';']);
+        let value = parameter.trim_end_matches(['=', '"', ' ', '\t']);
+        stripped.extend(value.chars().filter(|character| *character != '"'));
+        stripped.push_str(&part[parameter.len()..]);
     }
     stripped
 }
@@ -166,6 +157,14 @@ mod tests {
             headers.crypto_key.as_deref(),
             Some("keyid=a1; dh=JcqK-OLkJZlJ3sJJWstJCA;p256ecdsa=BA1H")
         );
+        let spaced = check(
+            "aesgcm",
+            "salt=\"abc==\" ;rs=4096;",
+            "dh=abc= , p256ecdsa=\"BA1H=\"; ",
+        )
+        .unwrap();
+        assert_eq!(spaced.encryption.as_deref(), Some("salt=abc;rs=4096;"));
+        assert_eq!(spaced.crypto_key.as_deref(), Some("dh=abc, p256ecdsa=BA1H;"));
         for (encryption, crypto_key, part) in [
             ("", "dh=abc", "Missing Encryption"),
             ("keyid=a", "dh=abc", "Missing salt"),

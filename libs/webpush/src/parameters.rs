@@ -4,9 +4,10 @@
 pub(crate) struct Parameters<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Parameters<'a> {
-    /// `None` when a part has no `=`.
+    /// `None` when a part has no `=`. Empty parts mean nothing (RFC 9110, sections 5.6.1 and 5.6.6).
     pub(crate) fn parse(header: &'a str) -> Option<Self> {
-        let parts = header.split([',', ';']).map(|part| {
+        let given = header.split([',', ';']).filter(|part| !part.trim().is_empty());
+        let parts = given.map(|part| {
             let (name, value) = part.split_once('=')?;
             Some((name.trim(), value.trim_matches([' ', '\t', '"'])))
         });
@@ -31,6 +32,8 @@ mod tests {
         assert_eq!(parsed.find("p256ecdsa"), Some("c"));
         assert_eq!(parsed.find("salt"), None);
         assert!(Parameters::parse("dh").is_none());
-        assert!(Parameters::parse("").is_none());
+        let parsed = Parameters::parse(",dh=b; ;keyid=a;").unwrap();
+        assert_eq!((parsed.find("dh"), parsed.find("keyid")), (Some("b"), Some("a")));
+        assert_eq!(Parameters::parse("").unwrap().find(""), None);
     }
 }

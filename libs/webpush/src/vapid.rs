@@ -151,8 +151,8 @@ fn token_and_key<'a>(
     let rest = rest.trim();
     if scheme.eq_ignore_ascii_case("vapid") {
         let parameters = Parameters::parse(rest).ok_or(VapidError::MissingToken)?;
-        let key = parameters.find("k").ok_or(VapidError::MissingKey)?;
-        return Ok((parameters.find("t").ok_or(VapidError::MissingToken)?, key));
+        let token = parameters.find("t").ok_or(VapidError::MissingToken)?;
+        return Ok((token, parameters.find("k").ok_or(VapidError::MissingKey)?));
     }
     if !scheme.eq_ignore_ascii_case("bearer") && !scheme.eq_ignore_ascii_case("webpush") {
         return Err(VapidError::UnknownScheme);
@@ -305,9 +305,11 @@ mod tests {
             (format!("vapid t={T},k={K}"), None),
             (format!("VAPID k={K}, t={T}"), None),
             (format!("vapid t=\"{T}\",k=\"{K}=\""), None),
+            (format!("vapid t={T}, k={K},"), None),
             (format!("bearer {T}"), Some(format!("p256ecdsa={K}"))),
             (format!("Bearer {T}"), Some(format!("dh=abc,p256ecdsa=\"{K}\""))),
             (format!("WebPush {T}"), Some(format!("dh=abc;p256ecdsa={K}="))),
+            (format!("WebPush {T}"), Some(format!("dh=abc;, p256ecdsa={K};"))),
             (
                 format!("vapid t={T},k={}", K.replace('-', "+").replace('_', "/")),
                 None,

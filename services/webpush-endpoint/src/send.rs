@@ -1,5 +1,6 @@
 //! `POST /wpush/…`: the checks of a message, in the order of the contract.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -129,7 +130,8 @@ async fn check_sender(app: &App, headers: &HeaderMap) -> Result<Option<Vapid>, V
         return Ok(None);
     };
     let authorization = authorization.to_str().map_err(|_| VapidError::InvalidToken)?;
-    let crypto_key = text(headers, &CRYPTO_KEY);
+    let crypto_key = list(headers, &CRYPTO_KEY);
+    let crypto_key = crypto_key.as_deref();
     let now = app.now();
     let checking = async {
         let vapid = Vapid::check(authorization, crypto_key, &app.audience, now)?;
@@ -148,15 +150,23 @@ async fn check_sender(app: &App, headers: &HeaderMap) -> Result<Option<Vapid>, V
 }
 
 fn check_encryption(headers: &HeaderMap) -> Result<Encryption, Refusal> {
+    let (encryption, crypto_key) = (list(headers, &ENCRYPTION), list(headers, &CRYPTO_KEY));
     Encryption::check(EncryptionHeaders {
         encoding: text(headers, &header::CONTENT_ENCODING),
-        encryption: text(headers, &ENCRYPTION),
-        crypto_key: text(headers, &CRYPTO_KEY),
+        encryption: encryption.as_deref(),
+        crypto_key: crypto_key.as_deref(),
     })
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// A header that is a list, whose parts may stand in several lines (RFC 9110, section 5.3).
+fn list<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {
+    let lines = headers.get_all(name).iter();
+    let lines = lines.filter_map(|line| line.to_str().ok()).map(Cow::Borrowed);
+    lines.reduce(|before, line| Cow::Owned(format!("{before}, {line}")))
 }
 
 /// The body, which is late like a database that is late: the sender tries again.

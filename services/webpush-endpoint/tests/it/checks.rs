@@ -43,7 +43,8 @@ async fn who_sends_is_checked_in_every_spelling(pool: PgPool) {
         .header("Authorization", sender.vapid(PUBLIC, soon));
     accepted(vapid.send().await.unwrap()).await;
     for scheme in ["Bearer", "WebPush"] {
-        let request = scene.post(&path).header("Crypto-Key", &key);
+        let request = scene.post(&path).header("Crypto-Key", "keyid=a");
+        let request = request.header("Crypto-Key", &key);
         let request = request.header("Authorization", format!("{scheme} {token}"));
         accepted(request.send().await.unwrap()).await;
     }
@@ -173,7 +174,10 @@ async fn a_body_has_a_size_and_says_how_it_is_encrypted(pool: PgPool) {
     let old = old.header("Encryption", "salt=\"abc=\"");
     let without_key = old.try_clone().unwrap().send().await.unwrap();
     assert_eq!(refused(without_key, 400).await, Some(110));
-    accepted(old.header("Crypto-Key", "dh=\"def==\"").send().await.unwrap()).await;
+    let old = old
+        .header("Crypto-Key", "p256ecdsa=ghi")
+        .header("Crypto-Key", "dh=\"def==\"");
+    accepted(old.send().await.unwrap()).await;
     // Without a body there is nothing to encrypt.
     accepted(plain.header("Content-Encoding", "gzip").send().await.unwrap()).await;
     let waiting = scene.waiting().await;
@@ -181,7 +185,7 @@ async fn a_body_has_a_size_and_says_how_it_is_encrypted(pool: PgPool) {
     assert_eq!(bodies[0].as_ref().unwrap().data.len(), 5630);
     let old = bodies[1].as_ref().unwrap();
     assert_eq!(old.encryption.as_deref(), Some("salt=abc"), "as clients take it");
-    assert_eq!(old.crypto_key.as_deref(), Some("dh=def"));
+    assert_eq!(old.crypto_key.as_deref(), Some("p256ecdsa=ghi, dh=def"));
     assert!(bodies[2].is_none());
     scene.stop().await;
 }

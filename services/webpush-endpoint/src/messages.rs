@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use http::StatusCode;
 use tokio::time::timeout_at;
@@ -13,8 +14,9 @@ use crate::app::App;
 /// Deletes a message. What is not there (any more) is as good as deleted.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refused> {
+    let Path(id) = id.map_err(|_| Refusal::MessageId)?;
     // As it was made: some put the padding of base64 back.
     let id = id.trim_end_matches('=');
     let message = MessageId::open(&app.keys, id).ok_or(Refusal::MessageId)?;

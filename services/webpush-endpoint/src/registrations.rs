@@ -18,6 +18,7 @@ use webpush::{Refusal, Subscription, VapidKey};
 
 use crate::answer::Refused;
 use crate::app::App;
+use crate::send;
 
 /// Longest body of a registration.
 const BODY_MAX: usize = 16 * 1024;
@@ -200,9 +201,7 @@ async fn read<T: serde::de::DeserializeOwned>(
     deadline: Instant,
 ) -> Result<Option<T>, Refusal> {
     let (parts, body) = request.into_parts();
-    let body = http_api::read_body(&parts.headers, body, BODY_MAX, deadline)
-        .await
-        .map_err(|_| Refusal::TooLarge { max: BODY_MAX })?;
+    let body = send::read_body(&parts.headers, body, BODY_MAX, deadline).await?;
     if body.is_empty() {
         return Ok(None);
     }

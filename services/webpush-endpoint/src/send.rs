@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::request::Parts;
@@ -27,18 +28,21 @@ const WEBPUSH: &str = "webpush";
 /// `POST /wpush/{token}`.
 pub(crate) async fn to_first_version(
     State(app): State<Arc<App>>,
-    Path(token): Path<String>,
+    token: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, Refused> {
+    // What is no UTF-8 is no token.
+    let Path(token) = token.map_err(|_| Refusal::Token)?;
     send(app, TokenVersion::V1, token, request).await
 }
 
 /// `POST /wpush/{version}/{token}`.
 pub(crate) async fn to_version(
     State(app): State<Arc<App>>,
-    Path((version, token)): Path<(String, String)>,
+    path: Result<Path<(String, String)>, PathRejection>,
     request: Request,
 ) -> Result<Response, Refused> {
+    let Path((version, token)) = path.map_err(|_| Refusal::Token)?;
     let version = match version.as_str() {
         "v1" => TokenVersion::V1,
         "v2" => TokenVersion::V2,
@@ -92,7 +96,7 @@ async fn accept(
     if !route.subscribed {
         return Err(Refusal::NoSubscription);
     }
-    let body = read_body(app, &headers, body, deadline).await?;
+    let body = read_body(&headers, body, app.config.max_data_bytes, deadline).await?;
     let ttl = webpush::ttl(text(&headers, &TTL), app.max_ttl)?;
     let body = if body.is_empty() {
         None
@@ -170,13 +174,12 @@ fn list<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {
 }
 
 /// The body, which is late like a database that is late: the sender tries again.
-async fn read_body(
-    app: &App,
+pub(crate) async fn read_body(
     headers: &HeaderMap,
     body: Body,
+    max: usize,
     deadline: Instant,
 ) -> Result<bytes::Bytes, Refusal> {
-    let max = app.config.max_data_bytes;
     http_api::read_body(headers, body, max, deadline)
         .await
         .map_err(|problem| {

@@ -20,6 +20,8 @@ async fn a_path_without_an_endpoint_is_not_found(pool: PgPool) {
         path.replace("/v1/", "/v3/"),
         restricted.replace("/v2/", "/v1/"),
         path[..path.len() - 2].to_owned(),
+        "/wpush/%ff".to_owned(),
+        "/wpush/v1/%ff".to_owned(),
     ] {
         let response = scene.post(&path).send().await.unwrap();
         assert_eq!(refused(response, 404).await, Some(102), "{path}");

@@ -1,7 +1,11 @@
 //! Registrations over HTTP.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use sqlx::PgPool;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use uuid::Uuid;
 
 use crate::scene::{PUBLIC, Scene, accepted, refused};
@@ -128,5 +132,26 @@ async fn what_is_no_registration_is_told_why(pool: PgPool) {
             .body(body);
         assert_eq!(refused(request.send().await.unwrap(), 400).await, None, "{body}");
     }
+    let long = scene.request("POST", BASE).body(" ".repeat(16 * 1024 + 1));
+    assert_eq!(refused(long.send().await.unwrap(), 413).await, Some(104));
+    scene.stop().await;
+}
+
+/// A body that does not come is late, and not too long.
+#[testkit::database_test]
+async fn a_registration_whose_body_does_not_come_is_to_be_tried_again(pool: PgPool) {
+    let scene = Scene::start_with(pool, |config| {
+        config.webpush.endpoint.request_timeout = Duration::from_millis(50);
+    })
+    .await;
+    let mut caller = TcpStream::connect(scene.address).await.unwrap();
+    let head = format!("POST {BASE} HTTP/1.1\r\nHost: push.example\r\nContent-Length: 20\r\n\r\n");
+    caller.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 1024];
+    let length = caller.read(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..length]);
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("\r\nretry-after: 120\r\n"), "{answer}");
+    drop(caller);
     scene.stop().await;
 }

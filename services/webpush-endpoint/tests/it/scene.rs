@@ -29,7 +29,7 @@ pub(crate) struct Scene {
     pub(crate) keys: Keys,
     pub(crate) uaid: Uuid,
     pub(crate) channel: Uuid,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     client: Client,
     service: Service<webpush_endpoint::Error>,
 }

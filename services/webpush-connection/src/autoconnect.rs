@@ -22,13 +22,17 @@ pub struct Unusable {
     wanted: &'static str,
 }
 
-/// The configuration that the environment of a process stands for.
+/// The configuration that the environment of a process stands for: the variables of autopush, and those of Postrider, which win and
+/// set what autopush does not have.
 ///
 /// # Errors
 ///
 /// [`Unusable`] names the variable.
 pub fn sources(environment: impl IntoIterator<Item = (String, String)>) -> Result<Sources, Unusable> {
-    let given = environment.into_iter().filter_map(|(name, value)| {
+    let (autopush, own): (Vec<_>, Vec<_>) = environment
+        .into_iter()
+        .partition(|(name, _)| name.to_uppercase().starts_with(PREFIX));
+    let given = autopush.into_iter().filter_map(|(name, value)| {
         let name = name.to_uppercase();
         Some((name.strip_prefix(PREFIX)?.to_owned(), value))
     });
@@ -72,14 +76,17 @@ pub fn sources(environment: impl IntoIterator<Item = (String, String)>) -> Resul
         sources = sources.with_variable("POSTRIDER__WEBPUSH__KEYS", keys.replace(['"', '\'', ' '], ""));
     }
     if let Some(url) = given.text("DB_DSN") {
-        sources = sources.with_variable("DATABASE_URL", url);
+        // Not as DATABASE_URL, which may stand in the environment for another program.
+        sources = sources.with_variable("POSTRIDER__DATABASE__URL", url);
     }
     let format = if given.is_on("HUMAN_LOGS") {
         "human"
     } else {
         "json"
     };
-    Ok(sources.with_variable("POSTRIDER__TELEMETRY__LOG_FORMAT", format))
+    sources = sources.with_variable("POSTRIDER__TELEMETRY__LOG_FORMAT", format);
+    let and_own = |sources: Sources, (name, value): (String, String)| sources.with_variable(name, value);
+    Ok(own.into_iter().fold(sources, and_own))
 }
 
 fn setting(name: &str) -> String {
@@ -88,6 +95,12 @@ fn setting(name: &str) -> String {
 
 /// Where a server is; the port that goes without saying is left out.
 fn url(scheme: &str, hostname: &str, port: u16) -> String {
+    let is_bare = hostname.contains(':') && !hostname.starts_with('[');
+    let hostname = if is_bare {
+        format!("[{hostname}]")
+    } else {
+        hostname.to_owned()
+    };
     match (scheme, port) {
         ("http", 80) | ("https", 443) => format!("{scheme}://{hostname}"),
         _ => format!("{scheme}://{hostname}:{port}"),
@@ -197,6 +210,8 @@ mod tests {
                 "http://127.0.0.1:5000/v1/broadcasts/",
             ),
             ("AUTOCONNECT__MEGAPHONE_POLL_INTERVAL", "1"),
+            ("AUTOCONNECT__MEGAPHONE_API_TOKEN", "Bearer abc"),
+            ("AUTOCONNECT__CLIENT_CHANNEL_CAPACITY", "64"),
             ("AUTOCONNECT__ROUTER_TABLENAME", "router"),
         ]);
         let connection = &config.webpush.connection;
@@ -207,8 +222,57 @@ mod tests {
         assert_eq!(connection.ping_interval, Duration::from_millis(500));
         assert_eq!(connection.pong_timeout, Duration::from_secs(10));
         assert_eq!(connection.message_limit, 20);
+        let url = connection.megaphone_url.as_deref();
+        assert_eq!(url, Some("http://127.0.0.1:5000/v1/broadcasts"));
         assert_eq!(connection.megaphone_interval, Duration::from_secs(1));
+        let token = connection.megaphone_token.as_ref().map(config::Secret::expose);
+        assert_eq!(token, Some("Bearer abc"));
+        assert_eq!(connection.queue_capacity, 64);
         assert_eq!(connection.hello_timeout, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn others_reach_a_node_at_the_name_or_the_address_that_is_given_for_it() {
+        for (variables, url) in [
+            (
+                [
+                    ("AUTOCONNECT__HOSTNAME", "node-1"),
+                    ("AUTOCONNECT__ROUTER_HOSTNAME", "10.0.0.1"),
+                ],
+                "http://10.0.0.1:8081",
+            ),
+            (
+                [
+                    ("AUTOCONNECT__HOSTNAME", "127.0.0.1"),
+                    ("AUTOCONNECT__RESOLVE_HOSTNAME", "True"),
+                ],
+                "http://127.0.0.1:8081",
+            ),
+            (
+                [
+                    ("AUTOCONNECT__HOSTNAME", "::1"),
+                    ("AUTOCONNECT__ROUTER_PORT", "9170"),
+                ],
+                "http://[::1]:9170",
+            ),
+        ] {
+            let config = read(&variables);
+            assert_eq!(config.webpush.connection.router_url.as_deref(), Some(url));
+        }
+    }
+
+    #[test]
+    fn the_variables_of_postrider_win_and_set_what_autopush_does_not_have() {
+        let config = read(&[
+            ("AUTOCONNECT__PORT", "9150"),
+            ("POSTRIDER__WEBPUSH__CONNECTION__LISTEN", "127.0.0.1:1"),
+            ("POSTRIDER__WEBPUSH__CONNECTION__TRUSTED_PROXIES", "10.0.0.0/8"),
+            ("DATABASE_URL", "postgres://of@another/program"),
+        ]);
+        let connection = &config.webpush.connection;
+        assert_eq!(connection.listen.to_string(), "127.0.0.1:1");
+        assert_eq!(connection.trusted_proxies[0].to_string(), "10.0.0.0/8");
+        assert_eq!(config.database.url.expose(), "postgres://localhost/push");
     }
 
     #[test]

@@ -53,7 +53,8 @@ fn translated(reference: &BTreeMap<String, String>) -> Sources {
     let listen = format!("{}:{port}", in_url(&address_of(&host)));
     let host_in_url = in_url(&host);
     let endpoint_url = get("ENDPOINT_URL", &format!("{scheme}://{host_in_url}:{port}"));
-    let log_format = if get("HUMAN_LOGS", "false").eq_ignore_ascii_case("true") {
+    let human_logs = get("HUMAN_LOGS", "false");
+    let log_format = if human_logs == "1" || human_logs.eq_ignore_ascii_case("true") {
         "human"
     } else {
         "json"

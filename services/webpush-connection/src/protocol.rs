@@ -169,6 +169,13 @@ mod tests {
             r#"{"messageType":"register","channelID":"0A000000-0000-4000-8000-000000000000"}"#,
             r#"{"messageType":"register","channelID":"0a000000000040008000000000000000"}"#,
             r#"{"messageType":"unregister","channelID":"nope"}"#,
+            r#"{"messageType":"unregister"}"#,
+            r#"{"messageType":"unregister","channelID":"0A000000-0000-4000-8000-000000000000"}"#,
+            r#"{"messageType":"register","channelID":"urn:uuid:0a000000-0000-4000-8000-000000000000"}"#,
+            r#"{"messageType":"Hello"}"#,
+            r#"{"messageType":"hello","uaid":1}"#,
+            r#"{"messageType":"broadcast_subscribe"}"#,
+            r#"{"messageType":"ack","updates":[{"channelID":"0a000000-0000-4000-8000-000000000000"}]}"#,
         ] {
             assert!(ClientMessage::read(text).is_err(), "{text}");
         }
@@ -176,8 +183,7 @@ mod tests {
 
     #[test]
     fn fields_that_mean_nothing_are_left_out() {
-        let text =
-            r#"{"messageType":"hello","uaid":"x","channelIDs":["y"],"use_webpush":true,"wakeup_host":{}}"#;
+        let text = r#"{"messageType":"hello","uaid":"x","channelIDs":["y"],"use_webpush":true,"wakeup_host":{},"_x":1}"#;
         let hello = ClientMessage::Hello {
             uaid: Some("x".to_owned()),
             broadcasts: None,

@@ -330,4 +330,17 @@ mod tests {
             "{refused}"
         );
     }
+
+    #[tokio::test]
+    async fn a_node_whose_megaphone_is_away_does_not_start() {
+        lifecycle::crypto::install_default_provider();
+        let mut config = Config::for_tests("postgres://localhost/push", "amqp://unused").unwrap();
+        let listener = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let free = listener().await.local_addr().unwrap();
+        config.webpush.connection.megaphone_url = Some(format!("http://{free}"));
+        let refused = run(Arc::new(config), listener().await, Lifecycle::default())
+            .await
+            .unwrap_err();
+        assert!(matches!(refused, Error::Megaphone(_)), "{refused}");
+    }
 }

@@ -206,9 +206,17 @@ fn the_first_message_is_a_hello_and_comes_in_time() {
     late.pass(1);
     assert_eq!(late.closed(), Close::HelloTimeout);
 
-    let mut other = Driven::opened();
-    other.say(&json!({"messageType": "ping"}));
-    assert_eq!(other.closed(), Close::NoHello);
+    for message in [
+        json!({"messageType": "ping"}),
+        json!({}),
+        json!({"messageType": "register", "channelID": CHANNEL}),
+    ] {
+        let mut other = Driven::opened();
+        other.say(&message);
+        assert_eq!(other.closed(), Close::NoHello);
+        other.pass(5);
+        other.nothing();
+    }
 }
 
 #[test]
@@ -445,6 +453,38 @@ fn an_acknowledgement_of_nothing_changes_nothing() {
     driven.say(&json!({"messageType": "nack", "version": "unknown", "code": 302}));
     assert!(matches!(driven.next(), Action::Tell(Told::Nacked("302"))));
     driven.nothing();
+}
+
+#[test]
+fn codes_of_acknowledgements_are_counted_and_all_of_them_settle() {
+    for (code, told) in [
+        (json!(100), "100"),
+        (json!(101), "101"),
+        (json!(102), "102"),
+        (json!(null), "100"),
+        (json!(7), "100"),
+    ] {
+        let mut driven = Driven::of_client();
+        let _settled = driven.deliver("1", true);
+        // Once in one message counts once.
+        let update = json!({"channelID": CHANNEL, "version": "1", "code": code});
+        driven.say(&json!({"messageType": "ack", "updates": [update, update]}));
+        assert!(
+            matches!(driven.next(), Action::Tell(Told::Acked(as_told)) if as_told == told),
+            "{code}"
+        );
+        assert_eq!(driven.settled(), (true, "1".to_owned()));
+        driven.nothing();
+    }
+    for (code, told) in [(301, "301"), (303, "303"), (7, "0")] {
+        let mut driven = Driven::of_client();
+        driven.say(&json!({"messageType": "nack", "version": "1", "code": code}));
+        assert!(
+            matches!(driven.next(), Action::Tell(Told::Nacked(as_told)) if as_told == told),
+            "{code}"
+        );
+        driven.nothing();
+    }
 }
 
 #[test]

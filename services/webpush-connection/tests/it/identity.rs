@@ -45,6 +45,26 @@ async fn a_client_that_comes_back_keeps_its_identifier(rig: &Rig) {
     assert_eq!(again.uaid, client.uaid);
 }
 
+/// It is one and the same, however it is written.
+#[testkit::test]
+async fn an_identifier_is_known_in_upper_case_and_with_dashes_and_answered_without(rig: &Rig) {
+    let mut client = rig.node.client().await;
+    let uaid = client.uaid;
+    for claimed in [uaid.to_string(), uaid.simple().to_string().to_uppercase()] {
+        let mut again = Client::connect(rig.node.address).await;
+        again.say(json!({"messageType": "hello", "uaid": claimed})).await;
+        assert_eq!(again.hear().await["uaid"], json!(uaid.simple().to_string()));
+        assert_eq!(client.closed().await, 1011, "the one before");
+        (again.uaid, again.channel) = (client.uaid, client.channel);
+        client = again;
+    }
+    for written in [uaid.to_string(), uaid.simple().to_string()] {
+        let push = rig.node.push_to(&written, client.channel, &written, 60);
+        let (status, version) = tokio::join!(push, client.take());
+        assert_eq!((status.as_u16(), version), (200, written.clone()));
+    }
+}
+
 #[testkit::test]
 async fn the_older_connection_of_a_client_is_closed(rig: &Rig) {
     let mut older = rig.node.client().await;

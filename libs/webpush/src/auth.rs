@@ -88,6 +88,16 @@ mod tests {
         }
     }
 
+    /// Clients keep theirs for years: the HMAC-SHA256, under the text of the key, of the identifier in lower case without dashes.
+    #[test]
+    fn a_secret_is_the_one_that_the_contract_describes() {
+        let secret = AuthKeys::parse("[one]").unwrap().secret(Uuid::from_u128(1));
+        assert_eq!(
+            secret,
+            "b6a2c48a587f846068f58105cd01a79f418dbd170e1278141275a048688f8a63"
+        );
+    }
+
     #[test]
     fn keys_are_replaced_without_losing_a_client() {
         let old = AuthKeys::parse("[one]").unwrap();

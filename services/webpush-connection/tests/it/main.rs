@@ -13,6 +13,7 @@ mod health;
 mod identity;
 mod killed;
 mod nodes;
+mod program;
 mod rig;
 mod rotation;
 mod stored;

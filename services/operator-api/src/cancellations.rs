@@ -130,11 +130,11 @@ pub(crate) async fn create(
     operator: Operator,
     Payload(payload): Payload<CancellationPayload>,
 ) -> Result<Json<CancellationDocument>, Problem> {
-    let lane = check(&payload)?;
     let note = match payload.dry_run {
-        true => None,
-        false => Some(note::required(payload.note.as_deref())?),
+        true => Ok(None),
+        false => note::required(payload.note.as_deref()).map(Some),
     };
+    let (note, lane) = note::with(note, check(&payload))?;
     let finding = Box::pin(find(&operator.app, lane, &payload.filter));
     let found = http_api::by(operator.deadline, ("what waits", "read"), finding).await??;
     let mut many = CancelledMany::default();
@@ -177,10 +177,10 @@ pub(crate) async fn create(
 fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
     let mut wrong = Vec::new();
     let filter = &payload.filter;
-    let Some(Ok(lane)) = payload.lane.as_deref().map(str::parse::<Lane>) else {
-        let wrong = FieldProblem::new("lane", "must be push or reseller");
-        return Err(Problem::fields(vec![wrong]));
-    };
+    let lane = payload.lane.as_deref().and_then(|lane| lane.parse::<Lane>().ok());
+    if lane.is_none() {
+        wrong.push(FieldProblem::new("lane", "must be push or reseller"));
+    }
     let of_pushes = [
         ("prototype", filter.prototype.is_some()),
         ("platform", filter.platform.is_some()),
@@ -191,8 +191,9 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
         ("eventType", filter.event_type.is_some()),
     ];
     let others = match lane {
-        Lane::Push => &of_notifications[..],
-        Lane::Reseller => &of_pushes,
+        Some(Lane::Push) => &of_notifications[..],
+        Some(Lane::Reseller) => &of_pushes,
+        None => &[],
     };
     for (name, _) in others.iter().filter(|(_, is_given)| *is_given) {
         let detail = "is of the other lane: leave it out, or give that lane";
@@ -212,10 +213,9 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
             "must say something: of a whole lane nothing is cancelled by mistake; `since` alone would do";
         wrong.push(FieldProblem::new("filter", detail));
     }
-    if wrong.is_empty() {
-        Ok(lane)
-    } else {
-        Err(Problem::fields(wrong))
+    match lane {
+        Some(lane) if wrong.is_empty() => Ok(lane),
+        _ => Err(Problem::fields(wrong)),
     }
 }
 

@@ -241,8 +241,8 @@ pub(crate) async fn create(
     admin: Administrator,
     Payload(payload): Payload<NewKeyPayload>,
 ) -> Result<(StatusCode, [(http::HeaderName, String); 1], Json<MadeDocument>), Problem> {
-    let note = note::optional(payload.note.as_deref())?;
-    let made = read(&payload, app.now())?;
+    let note = note::optional(payload.note.as_deref());
+    let (note, made) = note::with(note, read(&payload, app.now()))?;
     let key = generate()?;
     let digest = KeyDigest::of(&key);
     let creating = app
@@ -283,7 +283,6 @@ pub(crate) async fn rotate(
     Id(id): Id,
     Payload(payload): Payload<RotationPayload>,
 ) -> Result<(StatusCode, [(http::HeaderName, String); 1], Json<RotatedDocument>), Problem> {
-    let note = note::optional(payload.note.as_deref())?;
     let now = app.now();
     let overlap = payload.overlap_hours.unwrap_or(OVERLAP_HOURS);
     let mut wrong: Vec<FieldProblem> = ended(payload.expires_at.flatten(), now).into_iter().collect();
@@ -291,9 +290,9 @@ pub(crate) async fn rotate(
         let detail = format!("must be 0 to {OVERLAP_MAX_HOURS}");
         wrong.push(FieldProblem::new("overlapHours", detail));
     }
-    if !wrong.is_empty() {
-        return Err(Problem::fields(wrong));
-    }
+    let is_right = wrong.is_empty().then_some(());
+    let rest = is_right.ok_or_else(|| Problem::fields(wrong));
+    let (note, ()) = note::with(note::optional(payload.note.as_deref()), rest)?;
     let until = now + TimeDelta::hours(i64::from(overlap));
     let end = match payload.expires_at {
         None => SuccessorEnd::SameLife,

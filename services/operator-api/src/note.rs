@@ -40,6 +40,15 @@ pub(crate) fn required(note: Option<&str>) -> Result<&str, Problem> {
     optional(note)?.ok_or_else(|| Problem::fields(vec![FieldProblem::new("note", detail)]))
 }
 
+/// A note and what else a body says, or everything that is wrong with either.
+pub(crate) fn with<N, T>(note: Result<N, Problem>, rest: Result<T, Problem>) -> Result<(N, T), Problem> {
+    match (note, rest) {
+        (Ok(note), Ok(rest)) => Ok((note, rest)),
+        (Err(note), Err(rest)) => Err(rest.and(note)),
+        (Err(problem), Ok(_)) | (Ok(_), Err(problem)) => Err(problem),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +59,19 @@ mod tests {
             assert!(required(none).is_err());
         }
         assert_eq!(required(Some(" because ")).unwrap(), "because");
+    }
+
+    #[test]
+    fn a_note_that_is_wrong_is_told_with_the_fields_that_are() {
+        let wrong = || Problem::fields(vec![FieldProblem::new("name", "is needed")]);
+        let told = |note, rest: Result<(), Problem>| {
+            let problem = with(required(note), rest).unwrap_err();
+            let errors = problem.errors().iter();
+            errors.map(|error| error.field.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(told(None, Err(wrong())), ["name", "note"]);
+        assert_eq!(told(None, Ok(())), ["note"]);
+        assert_eq!(told(Some("because"), Err(wrong())), ["name"]);
+        assert_eq!(with(required(Some("because")), Ok(1)).unwrap(), ("because", 1));
     }
 }

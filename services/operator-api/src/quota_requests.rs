@@ -167,9 +167,9 @@ pub(crate) async fn approve(
             REQUESTS_PER_SECOND_MAX,
         ),
     };
-    if !wrong.is_empty() {
-        return Err(Problem::fields(wrong));
-    }
+    let is_right = wrong.is_empty().then_some(());
+    let rest = is_right.ok_or_else(|| Problem::fields(wrong));
+    note::with(note::optional(payload.note.as_deref()), rest)?;
     decide(&app, &admin, id, Some(granted), payload.note).await
 }
 

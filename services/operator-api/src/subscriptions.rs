@@ -317,10 +317,10 @@ pub(crate) async fn limit(
             REQUESTS_PER_SECOND_MAX,
         ),
     };
-    if !wrong.is_empty() {
-        return Err(Problem::fields(wrong));
-    }
-    let act = admin.act(note::optional(payload.note.as_deref())?, app.now());
+    let is_right = wrong.is_empty().then_some(());
+    let rest = is_right.ok_or_else(|| Problem::fields(wrong));
+    let (note, ()) = note::with(note::optional(payload.note.as_deref()), rest)?;
+    let act = admin.act(note, app.now());
     let setting = async {
         match app.store.set_limits(id, limits, act).await? {
             true => app.store.find_any_subscription(id).await,

@@ -97,9 +97,14 @@ pub(crate) async fn create(
     operator: Operator,
     Payload(mut payload): Payload<NewJobPayload>,
 ) -> Result<Response, Problem> {
-    let note = payload.note.take();
+    let given = payload.note.take();
     let (dry_run, app) = (payload.dry_run, &operator.app);
-    let new = read(payload)?;
+    let note = match payload.action.as_deref() {
+        _ if dry_run => Ok(None),
+        Some("discard") => note::required(given.as_deref()).map(Some),
+        _ => note::optional(given.as_deref()),
+    };
+    let (note, new) = note::with(note, read(payload))?;
     if dry_run {
         let counting = async {
             match new.action {
@@ -113,10 +118,6 @@ pub(crate) async fn create(
         let preview = http_api::by(operator.deadline, ("the dead letters", "counted"), counting).await?;
         return Ok(Json(preview).into_response());
     }
-    let note = match new.action {
-        JobAction::Replay => note::optional(note.as_deref())?,
-        JobAction::Discard => Some(note::required(note.as_deref())?),
-    };
     // Several at the same time would each be counted without the others.
     let _alone = match operator.is_stale() {
         true => Some(app.stale.lock().await),

@@ -54,8 +54,10 @@ pub(crate) async fn put_note(
     operator: Operator,
     Payload(payload): Payload<GroupNotePayload>,
 ) -> Result<StatusCode, Problem> {
-    let act = operator.act(note::optional(payload.note.as_deref())?);
-    let (group, owner) = read(&payload, act.at).map_err(Problem::fields)?;
+    let note = note::optional(payload.note.as_deref());
+    let rest = read(&payload, operator.app.now()).map_err(Problem::fields);
+    let (note, (group, owner)) = note::with(note, rest)?;
+    let act = operator.act(note);
     let noting = operator
         .app
         .store

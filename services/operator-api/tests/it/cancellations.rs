@@ -152,6 +152,8 @@ async fn a_whole_lane_and_what_does_not_wait_are_not_meant(rig: &Rig) {
     ] {
         assert_eq!(fields(&refused(rig, body).await), [field]);
     }
+    let all_at_once = refused(rig, json!({"filter": {"status": "SENT"}})).await;
+    assert_eq!(fields(&all_at_once), ["lane", "filter.status", "note"]);
 }
 
 #[testkit::test]

@@ -167,6 +167,9 @@ async fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing(rig:
         let refused = rig.refused("POST", jobs, Some(&body), (422, "validation")).await;
         assert_eq!(fields(&refused), [field], "{body}");
     }
+    let body = json!({"action": "discard", "filter": {}, "perSecond": 0});
+    let refused = rig.refused("POST", jobs, Some(&body), (422, "validation")).await;
+    assert_eq!(fields(&refused), ["perSecond", "note"], "all at once");
     let nothing = json!({"action": "replay", "filter": {"lane": "reseller", "reason": "FAILED"}});
     rig.refused("POST", jobs, Some(&nothing), (409, "conflict")).await;
     for query in ["status=DONE", "limit=0", "colour=red"] {

@@ -83,7 +83,7 @@ const PARAMETERS_MAX: usize = 50;
 /// Looks at each parameter by itself.
 fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection) -> Problem {
     let known = json::fields_of::<T>();
-    let mut wrong = Vec::new();
+    let (mut seen, mut wrong) = (Vec::new(), Vec::new());
     for (name, value) in form_urlencoded::parse(query.as_bytes()).take(PARAMETERS_MAX) {
         if !known.is_empty() && !known.contains(&name.as_ref()) {
             let said = match nearest::question(&name, known.iter().copied()) {
@@ -94,6 +94,11 @@ fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection
             wrong.push(FieldProblem::new(name.into_owned(), detail));
             continue;
         }
+        if seen.contains(&name) {
+            wrong.push(FieldProblem::new(name.into_owned(), "is there twice"));
+            continue;
+        }
+        seen.push(name.clone());
         let alone = form_urlencoded::Serializer::for_suffix(String::from("/?"), "/?".len())
             .append_pair(&name, &value)
             .finish();
@@ -109,7 +114,7 @@ fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection
     }
     let detail = match wrong.first() {
         Some(first) => format!("{} {}", first.field, first.detail),
-        // Each is right by itself: one is missing, or is there twice.
+        // Each is right by itself: one is missing.
         None => rejection.body_text(),
     };
     Problem::new(ProblemKind::INVALID_QUERY, detail).with_errors(wrong)
@@ -164,5 +169,49 @@ impl<A: TakesBodies, T: DeserializeOwned> OptionalFromRequest<Arc<A>> for Payloa
         <Self as FromRequest<Arc<A>>>::from_request(request, app)
             .await
             .map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Uri;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Part {
+        limit: Option<u32>,
+        cursor: Option<String>,
+    }
+
+    fn uri(query: &str) -> Uri {
+        format!("/?{query}").parse().unwrap()
+    }
+
+    fn refused(query: &str) -> Problem {
+        let rejection = Query::<Part>::try_from_uri(&uri(query)).unwrap_err();
+        wrong_parameters::<Part>(query, &rejection)
+    }
+
+    #[test]
+    fn every_parameter_that_is_unknown_wrong_or_there_twice_is_named() {
+        let Query(Part { limit, cursor }) = Query::try_from_uri(&uri("limit=1")).unwrap();
+        assert_eq!((limit, cursor), (Some(1), None));
+        let problem = refused("curser=a&limit=x&cursor=a&cursor=b");
+        let errors = problem.errors().iter();
+        let told: Vec<_> = errors
+            .map(|error| (&*error.field, error.detail.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("curser", "is no parameter of this request; did you mean cursor?"),
+                ("limit", "cannot be \"x\": must be a whole number"),
+                ("cursor", "is there twice"),
+            ]
+        );
+        assert_eq!(refused("limit=1&limit=2").detail(), "limit is there twice");
     }
 }

@@ -12,7 +12,7 @@ use domain::key::KeyDigest;
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
+use http_api::{Draft, FieldProblem, Id, Params, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::{EndVisits, NewPortalLink, PortalVisit};
 use url::Url;
@@ -114,10 +114,10 @@ pub(crate) async fn create(
     State(app): State<Arc<App>>,
     embedder: Embedder,
     headers: HeaderMap,
-    Payload(payload): Payload<LinkPayload>,
+    Draft(payload, unread): Draft<LinkPayload>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<LinkDocument>), Problem> {
     let now = app.now();
-    let link = check(payload, &embedder, &app, now)?;
+    let link = unread.merge(check(payload, &embedder, &app, now))?;
     let token = dashboard::new_token("prl_");
     let digest = KeyDigest::of(&token);
     let create = app.store.create_portal_link(&link, &digest, embedder.act(now));

@@ -126,7 +126,7 @@ async fn everything_that_is_wrong_with_a_link_is_said(portal: Portal) {
     let request = json!({
         "person": {"name": "x"}, "capabilities": ["everything"], "linkSeconds": 5, "visitMinutes": 9999, "landing": "//evil.example",
         "parentOrigin": PANEL, "returnUrl": "javascript:alert(1)", "theme": "pink", "locale": "<>", "timeZone": "Mars",
-        "authTime": portal.now() + TimeDelta::hours(1),
+        "authTime": portal.now() + TimeDelta::hours(1), "capability": ["manage"],
     });
     let refused = portal
         .refused("POST", "/portal-links", Some(&request), (422, "validation"))
@@ -138,6 +138,7 @@ async fn everything_that_is_wrong_with_a_link_is_said(portal: Portal) {
         [
             "authTime",
             "capabilities[0]",
+            "capability",
             "landing",
             "linkSeconds",
             "locale",

@@ -193,6 +193,11 @@ impl Frame {
         words::number(number.get())
     }
 
+    /// A counted noun; `one` and `many` are its forms.
+    pub fn of(&self, number: impl Number, one: &str, many: &str) -> String {
+        words::of(number.get(), one, many)
+    }
+
     /// A number that was counted up to a bound.
     pub fn counted(&self, number: impl Number) -> String {
         words::counted(number.get())

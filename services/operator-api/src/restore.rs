@@ -52,9 +52,14 @@ impl RescuedDocument {
             return "Nothing was lost, so there was nothing to rescue.".to_owned();
         }
         format!(
-            "{} and {} wait again, and are sent by themselves; {given_up} had used up their attempts and are dead letters now.",
+            "{} and {} wait again, and are sent by themselves; {} now.",
             words::of(waiting.0, "push", "pushes"),
             words::of(waiting.1, "notification", "notifications"),
+            words::of(
+                given_up,
+                "had used up its attempts and is a dead letter",
+                "had used up their attempts and are dead letters"
+            ),
         )
     }
 }

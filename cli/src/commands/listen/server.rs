@@ -12,6 +12,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use domain::clock::{Clock as _, SystemClock};
+use domain::counted::of as counted;
 use lifecycle::Shutdown;
 use serde_json::{Value, json};
 use signing::{BodyError, Notification, ReceiveError, Secret, SignedHeaders, receive};
@@ -85,7 +86,8 @@ impl Endpoint {
 
     pub(super) fn summary(&self) -> String {
         let (shown, refused) = (self.shown.load(Ordering::SeqCst), self.refused());
-        format!("{shown} requests, {} verified, {refused} not", shown - refused)
+        let requests = counted(shown, "request", "requests");
+        format!("{requests}, {} verified, {refused} not", shown - refused)
     }
 
     /// What is to be thought of a request.

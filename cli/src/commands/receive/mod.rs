@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use domain::counted::of as counted;
 use lifecycle::Shutdown;
 use simulators::receiver::{Options, Received, Receiver, Report, SecretFor, load_tls};
 use tokio::net::TcpListener;
@@ -136,7 +137,10 @@ async fn print(mut followed: Followed, json: bool) -> anyhow::Result<()> {
 
 fn summary(report: &Report) -> String {
     format!(
-        "{} requests, {} accepted, {} repeated, {} accepted twice",
-        report.received, report.accepted, report.repeats, report.duplicates
+        "{}, {} accepted, {} repeated, {} accepted twice",
+        counted(report.received, "request", "requests"),
+        report.accepted,
+        report.repeats,
+        report.duplicates
     )
 }

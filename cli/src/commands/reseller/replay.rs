@@ -318,7 +318,8 @@ async fn until_ended(portal: &Portal, subscription: Uuid, id: &str) -> anyhow::R
             }
             moved = Instant::now();
         }
-        progress.say(&format!("{} events examined", cell(&replay, "/examined")));
+        let examined = replay["examined"].as_u64().unwrap_or_default();
+        progress.say(&counted(examined, "event examined", "events examined"));
         tokio::time::sleep(POLL).await;
     }
 }

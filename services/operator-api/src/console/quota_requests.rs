@@ -325,9 +325,9 @@ async fn approve(
         Ok(Json(view)) => {
             let daily = view
                 .granted
-                .map(|granted| format!("{} notifications a day", frame.number(granted)));
+                .map(|granted| format!("{} a day", frame.of(granted, "notification", "notifications")));
             let rate = view.granted_per_second;
-            let rate = rate.map(|rate| format!("{} attempts a second", frame.number(rate)));
+            let rate = rate.map(|rate| format!("{} a second", frame.of(rate, "attempt", "attempts")));
             let granted: Vec<String> = daily.into_iter().chain(rate).collect();
             let said = format!(
                 "{} may get {} now, and is told by mail. It holds for what waits, too.",

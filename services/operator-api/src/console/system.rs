@@ -144,10 +144,10 @@ async fn rebuild(operator: Operator, frame: Frame, fields: Fields) -> Result<Res
     };
     match rebuilt {
         Ok(Json(rebuilt)) => {
-            let (pushes, notifications) = (frame.number(rebuilt.pushes), frame.number(rebuilt.notifications));
             let said = format!(
-                "The broker's content is rebuilt: {pushes} pushes and {notifications} notifications wait for the queues again, and \
-                 the retry worker puts them there."
+                "The broker's content is rebuilt: {} and {} wait for the queues again, and the retry worker puts them there.",
+                frame.of(rebuilt.pushes, "push", "pushes"),
+                frame.of(rebuilt.notifications, "notification", "notifications")
             );
             Ok(done(HERE, &said))
         }

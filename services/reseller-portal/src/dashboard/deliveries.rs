@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Days, NaiveDate, SecondsFormat, TimeDelta, Utc};
+use domain::counted::of;
 use domain::notification::ERROR_TYPES;
 use domain::quota::{day_of, start_of};
 use http_api::{FieldProblem, Id, Params, Problem};
@@ -392,8 +393,9 @@ async fn resend(
         None if sent == 1 => "1 notification is sent again.".to_owned(),
         None => format!("{sent} notifications are sent again."),
         Some(first) => format!(
-            "{sent} are sent again, {} are not. The first of them: {first}.",
-            refused.len()
+            "{} sent again, {} not. The first of them: {first}.",
+            of(sent, "is", "are"),
+            of(refused.len() as u64, "is", "are")
         ),
     };
     Ok(done(back.unwrap_or("/app/deliveries"), &said))

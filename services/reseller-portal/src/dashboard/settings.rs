@@ -281,13 +281,16 @@ async fn activate(State(app): State<Arc<App>>, manager: Manager, Id(id): Id) -> 
 
 fn deactivation(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64) -> Confirm {
     let host = words::host(&subscription.url);
-    let given_up = if waiting == 0 {
-        "What waits for it is given up; a replay can send it later.".to_owned()
-    } else {
-        format!(
+    let given_up = match waiting {
+        0 => "What waits for it is given up; a replay can send it later.".to_owned(),
+        1 => {
+            "1 notification that waits in line is given up, and so are retries; a replay can send them later."
+                .to_owned()
+        }
+        _ => format!(
             "{} notifications that wait in line are given up, and so are retries; a replay can send them later.",
             frame.counted(waiting)
-        )
+        ),
     };
     Confirm {
         id: "deactivate",
@@ -315,8 +318,10 @@ fn deletion(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64) ->
         "Nothing more is sent to {}, and what waits for it is given up. This cannot be undone.",
         subscription.url
     )];
-    if waiting > 0 {
-        said.push(format!("{} notifications wait in line.", frame.counted(waiting)));
+    match waiting {
+        0 => {}
+        1 => said.push("1 notification waits in line.".to_owned()),
+        _ => said.push(format!("{} notifications wait in line.", frame.counted(waiting))),
     }
     Confirm {
         id: "delete",

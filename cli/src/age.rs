@@ -31,11 +31,28 @@ pub(crate) fn time(text: &str) -> Result<DateTime<Utc>, &'static str> {
     Ok(time.and_utc())
 }
 
-/// A time, or how long ago it was.
+/// A time, one without its day as `tail` and `listen` print it, or how long ago it was.
 pub(crate) fn time_or_age(text: &str) -> Result<DateTime<Utc>, &'static str> {
     const FORM: &str = "write an age such as 2h or 3d, or a time such as 2026-11-21T12:00:00Z";
-    let ago = |age: Age| age.before(SystemClock.now());
-    time(text).or_else(|_| text.trim().parse::<Age>().map(ago).map_err(|_| FORM))
+    let now = SystemClock.now();
+    let age = || text.trim().parse::<Age>().ok();
+    let known = time(text).ok().or_else(|| time_of_day(text, now));
+    known.or_else(|| Some(age()?.before(now))).ok_or(FORM)
+}
+
+/// A time without its day: when it was last so late, in UTC.
+fn time_of_day(text: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let text = text.trim();
+    let bare = text.strip_suffix('Z').unwrap_or(text);
+    let formats = ["%H:%M:%S%.f", "%H:%M"];
+    let time = formats
+        .iter()
+        .find_map(|format| NaiveTime::parse_from_str(bare, format).ok())?;
+    let today = now.date_naive().and_time(time).and_utc();
+    if today <= now {
+        return Some(today);
+    }
+    today.checked_sub_signed(TimeDelta::days(1))
 }
 
 /// How long ago something was.
@@ -124,6 +141,21 @@ mod tests {
         assert!(three_days.contains(&TimeDelta::days(3)), "{three_days:?}");
         for none in ["", "3", "yesterday", "3 days"] {
             assert!(time_or_age(none).is_err(), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_its_day_is_the_last_one() {
+        let now = "2026-11-21T13:00:00Z".parse().unwrap();
+        for (text, at) in [
+            ("12:00:00.250Z", "2026-11-21T12:00:00.250Z"),
+            ("12:00", "2026-11-21T12:00:00Z"),
+            ("13:00:01", "2026-11-20T13:00:01Z"),
+        ] {
+            assert_eq!(time_of_day(text, now), at.parse().ok(), "{text}");
+        }
+        for none in ["", "25:00", "noon"] {
+            assert_eq!(time_of_day(none, now), None, "{none:?}");
         }
     }
 

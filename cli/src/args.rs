@@ -122,6 +122,7 @@ pub(crate) enum Tool {
     #[command(subcommand)]
     Sim(SimCommand),
     /// Hands in a push, shows one, or lists some.
+    #[command(alias = "pushes")]
     Push(PushArgs),
     /// Hands in an event, or shows one with its notifications.
     #[command(subcommand)]
@@ -228,6 +229,7 @@ pub(crate) enum Tool {
     #[command(subcommand, alias = "notification")]
     Notifications(NotificationsCommand),
     /// Shows the attempts to deliver a notification, and what was answered.
+    #[command(alias = "attempt")]
     Attempts(AttemptsArgs),
     /// Sends a notification again that has ended, or makes the next retry of one at once.
     Resend(ResendArgs),

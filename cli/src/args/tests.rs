@@ -112,6 +112,23 @@ fn commands_for_the_engineer_on_call_show_how_they_are_used() {
 }
 
 #[test]
+fn one_and_many_of_a_thing_name_the_same_command() {
+    let id = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+    for line in [
+        "pushes list".to_owned(),
+        format!("pushes show {id}"),
+        format!("attempt {id}"),
+        format!("job show {id}"),
+        "key ls".to_owned(),
+        "dl groups".to_owned(),
+    ] {
+        let line = format!("postrider {line}");
+        let read = Cli::try_parse_from(line.split(' '));
+        assert!(read.is_ok(), "{line}");
+    }
+}
+
+#[test]
 fn the_definition_of_the_command_line_is_sound() {
     Cli::command().debug_assert();
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::header::RETRY_AFTER;
+use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 
@@ -48,6 +48,13 @@ pub(crate) fn retry_after(response: &Response) -> Option<Duration> {
     seconds.parse().ok().map(Duration::from_secs)
 }
 
+/// That an answer leads elsewhere, and where.
+fn elsewhere(response: &Response) -> String {
+    let location = response.headers().get(LOCATION);
+    let to = location.and_then(|to| to.to_str().ok()).unwrap_or("nowhere");
+    format!("it leads to {to}, and redirects are not followed: write the address that is meant")
+}
+
 /// A request that a service has refused. Commands that know what a status means find it in the error.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -61,11 +68,17 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// What the answer of `url` says of why it is none that was hoped for.
     pub(crate) async fn of(url: String, response: Response) -> Self {
+        let leads_to = response.status().is_redirection().then(|| elsewhere(&response));
+        let (status, retry_after) = (response.status(), retry_after(&response));
+        let mut problem: Problem = response.json().await.unwrap_or_default();
+        if let Some(elsewhere) = leads_to {
+            problem.detail = elsewhere;
+        }
         Self {
             url,
-            status: response.status(),
-            retry_after: retry_after(&response),
-            problem: response.json().await.unwrap_or_default(),
+            status,
+            retry_after,
+            problem,
         }
     }
 
@@ -84,3 +97,27 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_redirect_is_no_answer_and_says_where_it_leads() {
+        let response = http::Response::builder()
+            .status(308)
+            .header("location", "https://portal.example/overview")
+            .body("")
+            .unwrap();
+        let refusal = Refusal::of("http://portal.example/overview".to_owned(), response.into()).await;
+        let said = refusal.to_string();
+        assert!(
+            said.starts_with("it leads to https://portal.example/overview,"),
+            "{said}"
+        );
+        assert!(
+            said.ends_with("(http://portal.example/overview answered 308)"),
+            "{said}"
+        );
+    }
+}

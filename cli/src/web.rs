@@ -1,4 +1,4 @@
-//! The HTTP client of the commands that talk to running services.
+//! The HTTP client of the commands that talk to running services and to endpoints of resellers.
 
 use std::time::Duration;
 
@@ -7,18 +7,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, Url};
 
-/// A client whose requests take no longer than `limit`.
+/// A client whose requests take no longer than `limit`. As Postrider itself it follows no redirects: what is handed in would go elsewhere.
 pub(crate) fn client(limit: Duration) -> anyhow::Result<Client> {
-    Client::builder()
-        .timeout(limit)
-        // It talks to Postrider itself, mostly on this machine, where a proxy for the outside would only be in the way.
-        .no_proxy()
-        .build()
-        .context("failed to build an HTTP client")
-}
-
-/// A client for endpoints of resellers. As Postrider itself it follows no redirects.
-pub(crate) fn endpoint_client(limit: Duration) -> anyhow::Result<Client> {
     Client::builder()
         .timeout(limit)
         .redirect(Policy::none())

@@ -52,7 +52,7 @@ impl Forward {
         if !matches!(url.scheme(), "http" | "https") {
             bail!("--forward-to {url} is no HTTP URL; write one such as http://127.0.0.1:8000/hooks");
         }
-        let client = web::endpoint_client(LIMIT)?;
+        let client = web::client(LIMIT)?;
         Ok(Self { client, url })
     }
 

@@ -70,7 +70,7 @@ impl Relay {
         let page: Page<Row> = serde_json::from_value(page).context("the portal shows no list")?;
         let before = since.or_else(|| page.items.first().map(|row| row.accepted_at));
         Ok(Self {
-            client: web::endpoint_client(LIMIT)?,
+            client: web::client(LIMIT)?,
             known: HashSet::new(),
             newest: before,
             before,

@@ -128,9 +128,7 @@ pub(crate) async fn run(args: TriggerArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn send(to: &Url, sample: &Sample) -> anyhow::Result<Answer> {
-    let mut request = web::endpoint_client(LIMIT)?
-        .post(to.clone())
-        .body(sample.body.clone());
+    let mut request = web::client(LIMIT)?.post(to.clone()).body(sample.body.clone());
     for (name, value) in &sample.headers {
         request = request.header(*name, value);
     }

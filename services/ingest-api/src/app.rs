@@ -9,6 +9,7 @@ use domain::clock::Clock;
 use domain::key::Role;
 use domain::push::Limits;
 use http::HeaderMap;
+use http::request::Parts;
 use http_api::{Caller, Keys, Problem};
 use store::Store;
 use tokio::sync::Semaphore;
@@ -105,11 +106,12 @@ impl App {
         self.keys.caller(headers, deadline).await
     }
 
-    /// The caller that the headers show, if it may read, and by when to answer.
-    pub(crate) async fn reader(&self, headers: &HeaderMap) -> Result<(Arc<Caller>, Instant), Problem> {
+    /// The caller of a request without a body, if it may read and brings nothing in vain, and by when to answer.
+    pub(crate) async fn reader(&self, head: &Parts) -> Result<(Arc<Caller>, Instant), Problem> {
         let deadline = self.deadline();
-        let caller = self.caller(headers, deadline).await?;
+        let caller = self.caller(&head.headers, deadline).await?;
         caller.require(Role::may_read)?;
+        http_api::refuse_in_vain(head)?;
         Ok((caller, deadline))
     }
 }

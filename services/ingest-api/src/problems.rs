@@ -26,15 +26,11 @@ pub(crate) fn of(method: &str, path: &str) -> Vec<Problem> {
             "No event has this identifier, or the path does not exist.",
             "no event has this identifier",
         ),
-        ("GET", "/events") => {
-            let mut problems = not_found(
-                "The reseller has no event of this eventId, or the eventId is forgotten.",
-                "the reseller has no event of this eventId, or it is forgotten",
-            );
-            problems.push(typical(ProblemKind::INVALID_QUERY));
-            problems
-        }
-        ("GET", "/event-types") => Vec::new(),
+        ("GET", "/events") => not_found(
+            "The reseller has no event of this eventId, or the eventId is forgotten.",
+            "the reseller has no event of this eventId, or it is forgotten",
+        ),
+        ("GET", "/event-types") => vec![typical(ProblemKind::INVALID_QUERY)],
         ("GET" | "DELETE", "/event-types/{name}") => not_found(
             "The catalogue has no event type of this name, or the path does not exist.",
             "the catalogue has no event type of this name",
@@ -119,6 +115,10 @@ fn event_id_reused(place: &str) -> Problem {
     typical(EVENT_ID_REUSED).with_errors(vec![wrong])
 }
 
+/// What every operation without a body can answer that is about one thing.
 fn not_found(meaning: &'static str, detail: &'static str) -> Vec<Problem> {
-    vec![Problem::new(ProblemKind::NOT_FOUND.meant(meaning), detail)]
+    vec![
+        Problem::new(ProblemKind::NOT_FOUND.meant(meaning), detail),
+        typical(ProblemKind::INVALID_QUERY),
+    ]
 }

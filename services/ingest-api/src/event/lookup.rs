@@ -12,7 +12,7 @@ use domain::notification::NotificationStatus;
 use domain::origin::origin;
 use domain::reason::NotificationReason;
 use domain::subscription::{HeldBack, PausedBy};
-use http::HeaderMap;
+use http::request::Parts;
 use http_api::{Caller, FieldProblem, Params, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::webhook::{EventNotification, EventView, MissedSubscription};
@@ -129,9 +129,9 @@ pub(crate) struct NotificationDocument {
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
     id: Result<Path<Uuid>, PathRejection>,
-    headers: HeaderMap,
+    head: Parts,
 ) -> Result<Json<EventDocument>, Problem> {
-    let (caller, deadline) = app.reader(&headers).await?;
+    let (caller, deadline) = app.reader(&head).await?;
     let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no event has this identifier");
     let Path(id) = id.map_err(|_| not_found())?;
     let found = http_api::by(deadline, ("the event", "read"), app.store.find_event(id)).await?;
@@ -174,9 +174,9 @@ pub(crate) struct OwnName {
 pub(crate) async fn find_by_own_id(
     State(app): State<Arc<App>>,
     params: Result<Params<OwnName>, Problem>,
-    headers: HeaderMap,
+    head: Parts,
 ) -> Result<Json<EventDocument>, Problem> {
-    let (caller, deadline) = app.reader(&headers).await?;
+    let (caller, deadline) = app.reader(&head).await?;
     let Params(OwnName {
         event_id,
         reseller_id,

@@ -8,7 +8,8 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::key::Role;
 use event_schema::{DEFINITION_MAX, Definition};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
+use http::request::Parts;
 use http_api::{FieldProblem, Handling, Problem, ProblemKind, Wrong};
 use serde::Serialize;
 use serde_json::Value;
@@ -146,11 +147,8 @@ pub(crate) struct VariantDocument {
     get, path = "/event-types", tag = "event types", operation_id = "listEventTypes", security(("apiKey" = [])),
     responses((status = 200, description = "The catalogue.", body = EventTypeList))
 )]
-pub(crate) async fn list(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-) -> Result<Json<EventTypeList>, Problem> {
-    let (_, deadline) = app.reader(&headers).await?;
+pub(crate) async fn list(State(app): State<Arc<App>>, head: Parts) -> Result<Json<EventTypeList>, Problem> {
+    let (_, deadline) = app.reader(&head).await?;
     let reading = app.store.list_event_types();
     let types = http_api::by(deadline, ("the catalogue", "read"), reading).await?;
     let event_types = types.into_iter().map(document).collect();
@@ -167,9 +165,9 @@ pub(crate) async fn list(
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    head: Parts,
 ) -> Result<Response, Problem> {
-    let (_, deadline) = app.reader(&headers).await?;
+    let (_, deadline) = app.reader(&head).await?;
     let reading = app.store.find_event_type(storable(&name)?);
     let found = http_api::by(deadline, ("the event type", "read"), reading).await?;
     Ok(Json(document(found.ok_or_else(unknown)?)).into_response())
@@ -254,11 +252,12 @@ pub(crate) async fn put(
 pub(crate) async fn retire(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    head: Parts,
 ) -> Result<Response, Problem> {
     let deadline = app.deadline();
-    let caller = app.caller(&headers, deadline).await?;
+    let caller = app.caller(&head.headers, deadline).await?;
     caller.require(is_admin)?;
+    http_api::refuse_in_vain(&head)?;
     let by = caller.signature();
     let act = by_hand(&by, app.clock.now());
     let writing = app.store.retire_event_type(storable(&name)?, act);

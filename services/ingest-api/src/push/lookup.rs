@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::PushReason;
-use http::HeaderMap;
+use http::request::Parts;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
 use store::push::{Ahead, AttemptView, HoldView, PushView};
@@ -106,9 +106,9 @@ pub(crate) struct AttemptDocument {
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
     id: Result<Path<Uuid>, PathRejection>,
-    headers: HeaderMap,
+    head: Parts,
 ) -> Result<Json<PushDocument>, Problem> {
-    let (caller, deadline) = app.reader(&headers).await?;
+    let (caller, deadline) = app.reader(&head).await?;
     let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no push has this identifier");
     let Path(id) = id.map_err(|_| not_found())?;
     let reading = async {

@@ -241,6 +241,19 @@ async fn parameters_are_refused_where_none_is_taken(it: Installation) {
         let refused = problem(request.send().await.unwrap(), 400, "invalid-query").await;
         assert_eq!(refused["errors"][0]["field"], "dryRun", "{refused}");
     }
+    let nothing = Uuid::nil();
+    for path in [
+        format!("/push/{nothing}"),
+        format!("/events/{nothing}"),
+        "/event-types".to_owned(),
+        "/event-types/domain.created".to_owned(),
+    ] {
+        let path = format!("{path}?expand=1");
+        let refused = problem(service.get(&path).send().await.unwrap(), 400, "invalid-query").await;
+        assert_eq!(refused["errors"][0]["field"], "expand", "{refused}");
+        let stranger = service.request("GET", &path).send().await.unwrap();
+        problem(stranger, 401, "unauthorized").await;
+    }
     assert_eq!(stored(&it.pool).await, 0);
 }
 

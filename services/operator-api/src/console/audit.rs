@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Timelike as _, Utc};
 use http_api::paging::List;
 use http_api::{Params, Problem, TakesBodies as _};
 use serde::Deserialize;
@@ -191,9 +191,12 @@ impl Audit {
         let asked = self.frame.asked(name);
         let at = asked.parse::<DateTime<Utc>>().ok();
         at.map_or(asked, |at| {
-            at.with_timezone(&self.frame.preferences.zone)
-                .format("%Y-%m-%dT%H:%M")
-                .to_string()
+            let at = at.with_timezone(&self.frame.preferences.zone);
+            let format = match at.second() {
+                0 => "%Y-%m-%dT%H:%M",
+                _ => "%Y-%m-%dT%H:%M:%S",
+            };
+            at.format(format).to_string()
         })
     }
 

@@ -254,6 +254,8 @@ async fn the_audit_log_is_filtered_and_its_times_are_the_viewers(rig: &Rig) {
         &browser.see(exact).await,
         &["value=\"2026-11-23T12:00\"", "Asia/Kolkata"],
     );
+    let second = browser.see("/console/audit?since=2026-11-23T06%3A30%3A15Z").await;
+    holds(&second, &["value=\"2026-11-23T12:00:15\""]);
     assert_eq!(browser.get("/console/audit?since=yesterday").await.status, 400);
 }
 

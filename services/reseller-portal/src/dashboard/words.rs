@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeDelta, Utc};
+use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeDelta, Timelike as _, Utc};
 use chrono_tz::Tz;
 use http_api::Problem;
 use pages::{Markup, escape};
@@ -194,7 +194,12 @@ pub(super) fn time(
     if let Ok(at) = text.parse() {
         return Some(at);
     }
-    let formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M"];
+    let formats = [
+        "%Y-%m-%dT%H:%M",
+        "%Y-%m-%dT%H:%M:%S%.f",
+        "%Y-%m-%d %H:%M",
+        "%Y-%m-%d %H:%M:%S%.f",
+    ];
     let found = formats
         .iter()
         .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())?;
@@ -221,7 +226,12 @@ pub(super) fn asked(
 /// A time of an address as the field for it takes it; nothing of what is none.
 pub(super) fn field(text: &str, zone: Tz) -> String {
     time(text, zone, MappedLocalTime::earliest).map_or_else(String::new, |at| {
-        at.with_timezone(&zone).format("%Y-%m-%dT%H:%M").to_string()
+        let at = at.with_timezone(&zone);
+        let format = match at.second() {
+            0 => "%Y-%m-%dT%H:%M",
+            _ => "%Y-%m-%dT%H:%M:%S",
+        };
+        at.format(format).to_string()
     })
 }
 
@@ -281,11 +291,18 @@ mod tests {
         let noon = Some("2026-11-21T10:00:00+00:00".to_owned());
         assert_eq!(read("2026-11-21T12:00"), noon);
         assert_eq!(read("2026-11-21 12:00"), noon);
+        assert_eq!(read("2026-11-21 12:00:00"), noon);
         assert_eq!(read("2026-11-21T10:00:00Z"), noon);
         assert_eq!(
             read("2026-10-25T03:30"),
             Some("2026-10-25T00:30:00+00:00".to_owned())
         );
         assert_eq!(read("yesterday"), None);
+        for (text, shown) in [
+            ("2026-11-21T10:00:00Z", "2026-11-21T12:00"),
+            ("2026-11-21T10:00:33Z", "2026-11-21T12:00:33"),
+        ] {
+            assert_eq!(field(text, riga), shown);
+        }
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct PushDocument {
     pub(crate) prototype: Option<String>,
     /// When it may be sent.
     pub(crate) cron_expression: Option<String>,
-    /// Why an operator has moved it by hand: REPLAYED or CANCELLED.
+    /// PAUSED while it waits because an operator has paused the lane, else how an operator has moved it by hand: REPLAYED or CANCELLED.
     #[schema(example = "REPLAYED")]
     pub(crate) reason: Option<&'static str>,
     /// LANE while it waits because an operator has paused the lane.
@@ -112,7 +112,7 @@ pub(crate) struct FailureDocument {
 
 impl PushDocument {
     fn of(push: PushRow, lane_is_paused: bool) -> Self {
-        let waits = !push.status.is_terminal() && !push.claimed;
+        let is_held = lane_is_paused && !push.status.is_terminal() && !push.claimed;
         let (code, error) = (push.error_code, push.error);
         Self {
             id: push.id.uuid(),
@@ -121,8 +121,11 @@ impl PushDocument {
             platform: push.platform.as_str(),
             prototype: push.message_prototype_key,
             cron_expression: push.cron_expression,
-            reason: push.reason.map(|reason| reason.as_str()),
-            paused_by: (lane_is_paused && waits).then_some(PausedBy::Lane.as_str()),
+            reason: match is_held {
+                true => Some("PAUSED"),
+                false => push.reason.map(|reason| reason.as_str()),
+            },
+            paused_by: is_held.then_some(PausedBy::Lane.as_str()),
             attempts: push.attempts,
             next_attempt_at: push.next_attempt_at,
             created_at: push.created_at,

@@ -216,6 +216,12 @@ async fn what_waits_for_a_pause_says_whose_it_is_in_every_list(rig: &Rig) {
         told.sort_by_key(|(status, by)| (status.clone(), by.to_string()));
         told
     };
+    let reasons = async || -> Vec<Value> {
+        let list = rig.see("/pushes?status=PENDING").await;
+        let items = list["items"].as_array().unwrap().iter();
+        items.map(|item| item["reason"].clone()).collect()
+    };
+    assert_eq!(reasons().await, [Value::Null]);
     let told_of = async |subscription: Uuid| -> (Value, Value, Value) {
         let list = rig
             .see(&format!(
@@ -257,6 +263,7 @@ async fn what_waits_for_a_pause_says_whose_it_is_in_every_list(rig: &Rig) {
             said("SENT", Value::Null)
         ]
     );
+    assert_eq!(reasons().await, ["PAUSED"]);
 }
 
 #[testkit::test]

@@ -78,6 +78,11 @@ fn rules() -> Vec<(&'static str, Vec<f64>, Told)> {
             Not("routes besides those that hand something in concern who asked, and are told in the log"),
         ),
         (
+            "PostriderKeysRefused",
+            vec![],
+            Not("what is refused concerns who asked, and is told in the log"),
+        ),
+        (
             "PostriderGateClosed",
             vec![],
             Not("a full queue is a notice: what comes waits, and when it is late that is told"),

@@ -71,6 +71,22 @@ test("an answer that is no page is said, and a later one taken", async () => {
   await page.end();
 });
 
+test("a page that can be tried again counts down and is loaded again", async () => {
+  const page = await signedIn("viewer");
+  let asked = 0;
+  await page.route("**/console/preferences", async (route) => {
+    const answer = await route.fetch();
+    const body = await answer.text();
+    await route.fulfill({ response: answer, body: asked++ ? body : body.replace("</main>", '<p data-retry="4">Try again in 4 s.</p></main>') });
+  });
+  await page.see("/console/preferences");
+  await mark(page);
+  await page.getByText(/Trying again in \d s\./).waitFor();
+  await page.locator("[data-retry]").waitFor({ state: "detached" });
+  assert.equal(await isMarked(page), false);
+  await page.end();
+});
+
 test("a visit that ended is said, and nothing more is asked", async () => {
   const page = await signedIn("viewer");
   await page.context().clearCookies({ name: "__Host-pr_console" });

@@ -504,7 +504,12 @@
     places.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
     places.scrollTop += Math.max(0, inner.bottom - outer.bottom);
   }
-  for (const retry of $$("[data-retry]")) setTimeout(() => location.reload(), Math.max(1, Number(retry.dataset.retry) || 5) * 1000);
+  const countDown = (said, left) => {
+    if (left <= 0) return location.reload();
+    said.textContent = `Trying again in ${left} s.`;
+    setTimeout(countDown, 1000, said, left - 1);
+  };
+  for (const said of $$("[data-retry]")) countDown(said, Math.max(1, Number(said.dataset.retry) || 5));
   prepare();
   schedule();
 })();

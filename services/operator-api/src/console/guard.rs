@@ -42,7 +42,7 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
         let response = next.run(request).await;
         // What passes without a visit has its problems for programs still.
         if is_read {
-            page_of(response, None, false).await
+            page_of(response, None, None).await
         } else {
             response
         }
@@ -51,7 +51,7 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
         page_of(
             Problem::new(ProblemKind::FORBIDDEN, detail).into_response(),
             None,
-            false,
+            None,
         )
         .await
     };
@@ -73,10 +73,11 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
         request.method().clone(),
         request.uri().clone(),
     );
+    let asked = (method == Method::GET).then(|| address.clone());
     let caller = match visit::find(&app, &headers, (&method, uri.path()), app.deadline()).await {
         Ok(Some(caller)) => caller,
         Ok(None) => return visit::ask_to_sign_in(&method, &address),
-        Err(problem) => return page_of(problem.into_response(), None, false).await,
+        Err(problem) => return page_of(problem.into_response(), None, asked.as_deref()).await,
     };
     let frame = Frame::new(&caller, &headers, address, app.now());
     let has_flash = cookie(&headers, FLASH).is_some();
@@ -87,7 +88,7 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
     } else {
         next.run(request).await
     };
-    let page = page_of(response, Some(frame), method == Method::GET).await;
+    let page = page_of(response, Some(frame), asked.as_deref()).await;
     let public_url = app.config.operator.public_url.as_deref();
     let mut response = tagged(page, (&method, &headers), public_url).await;
     if has_flash && !response.headers().contains_key(header::SET_COOKIE) {
@@ -127,17 +128,22 @@ struct StepUp {
 struct ProblemAlone {
     status: u16,
     details: Details,
+    /// In how many seconds the same may succeed.
+    retry_after: Option<u32>,
+    /// The page that was asked for, where its address leads to it once more.
+    again: Option<String>,
 }
 
-/// A problem becomes a page; everything else stays as it is. Only a page that was asked for with `GET` may ask for itself again: a form would be
-/// sent a second time.
-async fn page_of(response: Response, frame: Option<Frame>, is_get: bool) -> Response {
+/// A problem becomes a page; everything else stays as it is. Only a page that was `asked` for with `GET` may ask for itself again: a form would
+/// be sent a second time.
+async fn page_of(response: Response, frame: Option<Frame>, asked: Option<&str>) -> Response {
     let (head, details) = match details_of(response).await {
         Ok(found) => found,
         Err(other) => return other,
     };
     let status = head.status.as_u16();
     let retry_after = head.headers.get(header::RETRY_AFTER);
+    let seconds = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
     let mut page = match frame {
         Some(mut frame) if details.kind == AUTHENTICATION_TOO_OLD.uri() => {
             if let Some(FormAt(address)) = head.extensions.get() {
@@ -154,11 +160,17 @@ async fn page_of(response: Response, frame: Option<Frame>, is_get: bool) -> Resp
             frame,
             status,
             details,
-            is_get,
-            retry_after: retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok()),
+            is_get: asked.is_some(),
+            retry_after: seconds,
         })
         .into_response(),
-        None => Page(ProblemAlone { status, details }).into_response(),
+        None => Page(ProblemAlone {
+            status,
+            details,
+            retry_after: seconds,
+            again: asked.map(str::to_owned),
+        })
+        .into_response(),
     };
     *page.status_mut() = head.status;
     if let Some(retry_after) = retry_after {

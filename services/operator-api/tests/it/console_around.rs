@@ -323,7 +323,16 @@ async fn the_system_is_shown_while_the_database_is_away(pool: PgPool) {
             "Partitions",
         ],
     );
-    assert_eq!(browser.get("/console/audit").await.status, 503);
+    let audit = browser.get("/console/audit?actor=ada").await;
+    assert_eq!(audit.status, 503);
+    holds(
+        &audit.html,
+        &[
+            "href=\"/console/audit?actor=ada\"",
+            "Open this page again",
+            "Try again in ",
+        ],
+    );
     let answer = browser.post("/console/sign-out", &[]).await;
     assert_eq!(
         (answer.status, answer.header("location")),

@@ -16,6 +16,8 @@ async fn a_key_is_made_shown_once_and_revoked_by_administrators(rig: &Rig) {
         &page,
         &["needs the role admin", "Visits that go on", "data-live=\"30000\""],
     );
+    let held = |act: &str| format!("aria-describedby=\"why-keys\" aria-label=\"{act} ");
+    holds(&page, &[&held("Rotate"), &held("Revoke")]);
     let fields = [("called", "ben"), ("roles", "viewer")];
     operator.refused("/console/access/keys", &fields, 403).await;
 
@@ -158,7 +160,9 @@ async fn limits_are_set_on_the_page_of_the_subscription(rig: &Rig) {
         format!("/console/subscriptions/{id}/limits"),
     );
     let operator = Browser::with_key(rig, &rig.key).await;
-    assert!(!operator.see(&place).await.contains("Set limits"));
+    let page = operator.see(&place).await;
+    holds(&page, &["Set limits…", "needs the role admin"]);
+    assert!(!page.contains(&form), "another role has no form");
     operator.refused(&form, &[("dailyQuota", "5")], 403).await;
     let admin = Browser::of(rig, Role::Admin).await;
     holds(

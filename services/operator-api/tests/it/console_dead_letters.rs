@@ -69,6 +69,13 @@ async fn groups_say_what_went_wrong_where_and_how_often(rig: &Rig) {
         ],
     );
     assert!(!page.contains("/console/jobs/new"), "a viewer cannot begin a job");
+    for act in ["Replay", "Discard", "Note on"] {
+        holds(
+            &page,
+            &[&format!("disabled aria-describedby=\"why\" aria-label=\"{act} ")],
+        );
+    }
+    assert!(!page.contains("/console/dead-letters/note"), "nor write a note");
     for list in ["/console/dead-letters", "/console/dead-letters/list"] {
         let page = viewer.see(&format!("{list}?since=7d")).await;
         holds(&page, &["data-since=\"20"]);

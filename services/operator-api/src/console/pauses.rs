@@ -128,13 +128,10 @@ async fn page(
     let by_operators = list.items.into_iter().filter(|it| !it.pause.by_reseller);
     let pauses = by_operators.enumerate().map(|(index, listed)| {
         let PauseDocument { pause, waiting, .. } = listed;
-        let (place, resume) = match pause.scope.as_str() {
-            "lane" => (
-                format!("/console/lanes#{}", pause.key),
-                format!("/console/lanes/{}/resume", pause.key),
-            ),
-            "reseller" => with_resume(place_of_reseller(&pause.key)),
-            _ => with_resume(place_of_subscription(&pause.key)),
+        let place = place_of(&pause.scope, &pause.key);
+        let resume = match pause.scope.as_str() {
+            "lane" => format!("/console/lanes/{}/resume", pause.key),
+            _ => format!("{place}/resume"),
         };
         InForce {
             waiting,
@@ -150,10 +147,13 @@ async fn page(
     Ok(Page(Pauses { frame, pauses }))
 }
 
-/// A page, and the one to resume what it is about.
-fn with_resume(place: String) -> (String, String) {
-    let resume = format!("{place}/resume");
-    (place, resume)
+/// The page about what is paused.
+pub(super) fn place_of(scope: &str, key: &str) -> String {
+    match scope {
+        "lane" => format!("/console/lanes#{key}"),
+        "reseller" => place_of_reseller(key),
+        _ => place_of_subscription(key),
+    }
 }
 
 /// The form to end a pause. A lane has a page of its own for that, where its name is typed.

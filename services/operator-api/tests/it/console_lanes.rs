@@ -68,6 +68,11 @@ async fn a_lane_is_paused_and_resumed_by_its_name_and_with_a_note(rig: &Rig) {
     );
     shows_hostile(&page);
     shows_hostile(&browser.see("/console/waiting").await);
+    let now = browser.see("/console").await;
+    holds(
+        &now,
+        &["lane <a class=\"link\" href=\"/console/lanes#push\">push</a>"],
+    );
     let resume = "/console/lanes/push/resume";
     browser.refused(resume, &[("name", "reseller")], 422).await;
     let (_, page) = browser

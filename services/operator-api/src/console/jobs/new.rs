@@ -353,15 +353,38 @@ impl NewJob {
         self.preview.matching.saturating_sub(shown)
     }
 
+    /// The command that does what the form holds; what is no number in it is left out.
     fn command(&self) -> String {
-        if self.draft.ids.is_empty() {
-            return self.pinned.command(&self.draft.action, self.frame.now);
+        let mut command = if self.draft.ids.is_empty() {
+            self.pinned.command(&self.draft.action, self.frame.now)
+        } else {
+            format!(
+                "postrider dead-letters {} {}",
+                self.draft.action,
+                self.draft.ids.join(" ")
+            )
+        };
+        let per_second = self.per_second();
+        let options = [
+            ("rate", per_second.as_str()),
+            ("limit", self.value("limit")),
+            ("canary", self.value("canary")),
+            ("pause-above", self.value("pauseAbove")),
+        ];
+        // What goes with a replay alone comes last.
+        let taken = if self.is_replay() { 4 } else { 2 };
+        for (option, value) in options.into_iter().take(taken) {
+            if let Ok(number) = value.parse::<u64>() {
+                command.push_str(&format!(" --{option} {number}"));
+            }
         }
-        format!(
-            "postrider dead-letters {} {}",
-            self.draft.action,
-            self.draft.ids.join(" ")
-        )
+        if self.draft.order == "newest" {
+            command.push_str(" --order newest");
+        }
+        if !self.is_replay() {
+            command.push_str(" --note '…'");
+        }
+        command
     }
 }
 

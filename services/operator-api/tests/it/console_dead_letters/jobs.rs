@@ -46,6 +46,7 @@ async fn a_job_is_about_what_was_counted_and_is_steered(rig: &Rig) {
             "2 s at 1",
             "postrider dead-letters replay --fingerprint &#39;swrve/503&#39; --since",
             "Replay 2</button>",
+            " --rate 1</code>",
         ],
     );
     assert!(!page.contains("data-expect"), "two are few");
@@ -170,6 +171,8 @@ async fn a_job_is_begun_with_care_once_and_its_rate_is_changed(rig: &Rig) {
     }
     let discard = operator.see("/console/jobs/new?action=discard&lane=push").await;
     assert!(!discard.contains("name=\"canary\""), "nothing is sent");
+    holds(&page, &[" --rate 100 --canary 10 --pause-above 20</code>"]);
+    holds(&discard, &[" --rate 100 --note &#39;…&#39;</code>"]);
     let (until, job) = (hidden(&page, "until").to_owned(), hidden(&page, "job").to_owned());
     let base = [
         ("action", "replay"),

@@ -24,7 +24,7 @@ pub(crate) struct ShowArgs {
 }
 
 /// What is shown of a dead letter, in this order.
-const FIELDS: [(&str, &str); 18] = [
+const FIELDS: [(&str, &str); 19] = [
     ("dead letter", "id"),
     ("state", "state"),
     ("lane", "lane"),
@@ -34,6 +34,7 @@ const FIELDS: [(&str, &str); 18] = [
     ("detail", "detail"),
     ("push", "pushId"),
     ("notification", "notificationId"),
+    ("event", "event"),
     ("subscription", "subscriptionId"),
     ("reseller", "resellerId"),
     ("event type", "eventType"),

@@ -30,6 +30,9 @@ pub(crate) struct DetailsDocument {
     /// What happened to the push or the notification; missing when there is none, or it is not kept any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) history: Option<HistoryDocument>,
+    /// The event that the notification tells of; it may have others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) event: Option<Uuid>,
     /// What the broker handed back, of a dead letter that comes from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) broker: Option<BrokerDocument>,
@@ -293,7 +296,12 @@ fn details(history: DeadLetterHistory, app: &App) -> DetailsDocument {
         None => (&[][..], None, None),
     };
     let others = letters.iter().map(|letter| letter.id);
+    let event = match subject {
+        Some(DeadLetterSubject::Notification { story, .. }) => Some(story.event),
+        Some(DeadLetterSubject::Push { .. }) | None => None,
+    };
     DetailsDocument {
+        event,
         other_letters: others.filter(|id| *id != history.dead_letter.id).collect(),
         trace_id: traceparent.and_then(trace_id),
         curl: subject.and_then(|subject| curl_of(subject, app)),

@@ -256,6 +256,18 @@ async fn one_dead_letter_is_shown_replayed_and_discarded(rig: &Rig) {
     let refused = operator.refused(&format!("{path}/replay"), &[], 409).await;
     holds(&refused, &["the dead letter was replayed before"]);
 
+    let of_notification = letters(rig, "lane=reseller").await[0];
+    let page = operator
+        .see(&format!("/console/dead-letters/{of_notification}"))
+        .await;
+    holds(
+        &page,
+        &[
+            "<dt>Event</dt>",
+            "/console/waiting?lane=reseller&amp;status=ANY&amp;eventId=",
+            "all its notifications",
+        ],
+    );
     let malformed = letters(rig, "reason=MALFORMED").await[0];
     let path = format!("/console/dead-letters/{malformed}");
     holds(

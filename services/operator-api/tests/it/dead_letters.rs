@@ -195,6 +195,14 @@ async fn one_dead_letter_is_shown_with_its_history_and_a_request_without_secrets
     let shown = rig
         .see(&format!("/dead-letters/{}", letter["id"].as_str().unwrap()))
         .await;
+    let notification = letter["notificationId"].as_str().unwrap();
+    let told = rig
+        .see(&format!(
+            "/notifications?eventId={}",
+            shown["event"].as_str().unwrap()
+        ))
+        .await;
+    assert_eq!(told["items"][0]["id"], notification);
     let curl = shown["curl"].as_str().unwrap();
     assert!(
         curl.contains("example.lv") && curl.contains("\"$SIGNATURE\""),

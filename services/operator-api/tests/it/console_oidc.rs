@@ -410,6 +410,9 @@ async fn discarding_many_needs_a_person_who_has_just_shown_who_it_is(pool: PgPoo
     let page = browser.refused(JOBS, &fields("discard"), 403).await;
     let form = "next=%2Fconsole%2Fjobs%2Fnew%3Faction%3Ddiscard%26lane%3Dpush";
     holds(&page, &["Show once more who you are", form]);
+    let typed = [&fields("discard")[..], &[("perSecond", "7")][..]].concat();
+    let page = browser.refused(JOBS, &typed, 403).await;
+    holds(&page, &[&format!("{form}%26perSecond%3D7")]);
     assert!(entries(&rig, "dead-letter-job").await.is_empty());
     browser.act(JOBS, &fields("replay")).await;
 }

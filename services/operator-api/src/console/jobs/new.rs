@@ -133,6 +133,19 @@ impl Draft {
         self.chosen.link("/console/jobs/new", &pairs)
     }
 
+    /// The same with the numbers and the order that were typed into it.
+    fn typed_address(&self) -> String {
+        let typed = self.numbers.iter().map(|(name, typed)| (*name, typed.as_str()));
+        let typed = typed.chain([("order", self.order.as_str())]);
+        let query = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(typed.filter(|(_, value)| !value.is_empty()))
+            .finish();
+        match query.is_empty() {
+            true => self.address(),
+            false => format!("{}&{query}", self.address()),
+        }
+    }
+
     /// How many of those that match it looks at.
     fn about(&self, matching: u64) -> u64 {
         let limit = self.number("limit").parse().unwrap_or(u64::MAX);
@@ -493,7 +506,7 @@ pub(super) async fn start(operator: Operator, frame: Frame, fields: Fields) -> R
         }
         Err(problem) if problem.kind() == AUTHENTICATION_TOO_OLD => {
             let mut response = problem.into_response();
-            response.extensions_mut().insert(FormAt(draft.address()));
+            response.extensions_mut().insert(FormAt(draft.typed_address()));
             Ok(response)
         }
         Err(problem) => Err(problem),

@@ -384,6 +384,25 @@ async fn a_note_is_kept_with_its_group(rig: &Rig) {
     let (_, page) = operator.act(&place, &[]).await;
     holds(&page, &["The note on the group was taken away."]);
     assert!(!page.contains(">ada<"));
+    let list = "/console/dead-letters?lane=push&order=latest";
+    let page = operator.see(list).await;
+    holds(
+        &page,
+        &["&amp;back=%2Fconsole%2Fdead-letters%3Flane%3Dpush%26order%3Dlatest\""],
+    );
+    let form = operator
+        .see(&format!("{place}&{}", query(&[("back", list)])))
+        .await;
+    holds(
+        &form,
+        &["name=\"back\" value=\"/console/dead-letters?lane=push&#38;order=latest\""],
+    );
+    let (to, _) = operator.act(&place, &[("note", "known"), ("back", list)]).await;
+    assert_eq!(to, list);
+    let (to, _) = operator
+        .act(&place, &[("note", "known"), ("back", "//evil.example")])
+        .await;
+    assert_eq!(to, "/console");
     let unknown = "/console/dead-letters/note?lane=push&fingerprint=none";
     assert_eq!(operator.get(unknown).await.status, 404);
 }

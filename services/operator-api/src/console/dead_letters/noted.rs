@@ -11,7 +11,7 @@ use super::{Chosen, cause};
 use crate::app::App;
 use crate::console::act::{ActForm, Asked};
 use crate::console::frame::{Frame, done};
-use crate::console::visit::Fields;
+use crate::console::visit::{Fields, onward};
 use crate::dead_letters::{self, GroupNotePayload, NoteDocument};
 use crate::request::{Operator, Viewer};
 
@@ -31,8 +31,13 @@ pub(super) fn place(lane: &str, fingerprint: &str, target: &str) -> String {
     Chosen::default().link("/console/dead-letters/note", &group)
 }
 
+/// Where the note leads when it is kept: to the list that it was begun from.
+fn back_to(asked: Option<&str>) -> String {
+    asked.map_or_else(|| "/console/dead-letters".to_owned(), |back| onward(Some(back)))
+}
+
 /// The form, with the note that there is.
-fn form(frame: &Frame, note: Option<&NoteDocument>) -> ActForm {
+fn form(frame: &Frame, note: Option<&NoteDocument>, back: String) -> ActForm {
     let [lane, fingerprint, target] = GROUP.map(|word| frame.asked(word));
     let where_it_was = match target.as_str() {
         "" => String::new(),
@@ -69,11 +74,7 @@ fn form(frame: &Frame, note: Option<&NoteDocument>) -> ActForm {
             },
         ],
         typed_note: note.and_then(|note| note.note.clone()).unwrap_or_default(),
-        ..ActForm::new(
-            frame,
-            place(&lane, &fingerprint, &target),
-            "/console/dead-letters".to_owned(),
-        )
+        ..ActForm::new(frame, place(&lane, &fingerprint, &target), back)
     }
 }
 
@@ -96,7 +97,9 @@ pub(super) async fn ask(
         .find(|group| group.lane == lane && group.fingerprint == fingerprint && group.target == target);
     let unknown = || Problem::new(ProblemKind::NOT_FOUND, "no open dead letters are of such a group");
     let group = group.ok_or_else(unknown)?;
-    Ok(form(&frame, group.note.as_ref()).page(frame))
+    let back = frame.asked("back");
+    let back = back_to(Some(&*back).filter(|back| !back.is_empty()));
+    Ok(form(&frame, group.note.as_ref(), back).page(frame))
 }
 
 /// Until when a note holds: for so many hours, or as long as it did.
@@ -121,15 +124,10 @@ pub(super) async fn put(operator: Operator, frame: Frame, fields: Fields) -> Res
         until: until(&fields, frame.now),
     };
     let is_empty = payload.note.is_none() && payload.owner.is_none();
+    let back = back_to(fields.get("back"));
     match dead_letters::put_note(operator, Payload(payload)).await {
-        Ok(_) if is_empty => Ok(done(
-            "/console/dead-letters",
-            "The note on the group was taken away.",
-        )),
-        Ok(_) => Ok(done(
-            "/console/dead-letters",
-            "The note is shown with the group from now on.",
-        )),
-        Err(problem) => form(&frame, None).again(frame, &fields, problem),
+        Ok(_) if is_empty => Ok(done(&back, "The note on the group was taken away.")),
+        Ok(_) => Ok(done(&back, "The note is shown with the group from now on.")),
+        Err(problem) => form(&frame, None, back).again(frame, &fields, problem),
     }
 }

@@ -105,6 +105,16 @@ impl Frame {
         Markup(format!(r#"<span class="muted">{shown} a page</span>{others}"#))
     }
 
+    /// The field of a form of filters that keeps how many rows the reader has chosen.
+    pub(crate) fn kept_rows(&self) -> Markup {
+        let asked = self.asked("limit");
+        if asked.is_empty() {
+            return Markup(String::new());
+        }
+        let value = escape(&asked);
+        Markup(format!(r#"<input type="hidden" name="limit" value="{value}">"#))
+    }
+
     /// What an act needs that this viewer does not have, for the control that stays disabled.
     pub(crate) fn operators_only(&self) -> Markup {
         lacks(self.may_operate, "operator")

@@ -89,6 +89,24 @@ async fn what_is_missing_is_a_page_too_and_empty_fields_leave_the_address(rig: &
 }
 
 #[testkit::test]
+async fn a_filter_keeps_how_many_rows_the_reader_has_chosen(rig: &Rig) {
+    let browser = Browser::with_key(rig, &rig.key).await;
+    let field = "<input type=\"hidden\" name=\"limit\" value=\"100\">";
+    for list in [
+        "/console/audit",
+        "/console/dead-letters",
+        "/console/dead-letters/list",
+        "/console/jobs",
+        "/console/resellers",
+        "/console/waiting",
+    ] {
+        let page = browser.see(&format!("{list}?limit=100")).await;
+        assert!(page.contains(field), "{list}: {page}");
+        assert!(!browser.see(list).await.contains(field), "{list}");
+    }
+}
+
+#[testkit::test]
 async fn preferences_are_kept_and_lead_back(rig: &Rig) {
     let browser = Browser::with_key(rig, &rig.key).await;
     let fields = [

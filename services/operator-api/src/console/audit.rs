@@ -16,18 +16,23 @@ use store::AuditView;
 
 use super::export::{self, Column, Rows};
 use super::frame::{Frame, Page, see_other, segment};
-use super::resellers::place_of_reseller;
+use super::resellers::{place_of_reseller, quoted};
 use super::times;
 use crate::app::App;
 use crate::audit::{self, AuditParams};
 use crate::request::Viewer;
 
 const HERE: &str = "/console/audit";
+/// What restricts the list, as the API and the command line call it.
+const FILTERS: [&str; 7] = [
+    "actor", "action", "without", "subject", "reseller", "since", "until",
+];
 /// Most facts of an entry that are shown; the rest is counted.
 const FACTS_MAX: usize = 24;
-/// Actions that are offered to choose from; those of services and of their helpers are found by typing.
-const ACTIONS: [(&str, &str); 15] = [
+/// Actions that are offered to choose from, by the things that they are done to; others are found by what an entry links.
+const ACTIONS: [(&str, &str); 18] = [
     ("dead-letter", "Dead letters"),
+    ("dead-letter-group", "Notes on groups"),
     ("dead-letter-job", "Jobs"),
     ("lane", "Lanes"),
     ("reseller", "Resellers"),
@@ -42,6 +47,8 @@ const ACTIONS: [(&str, &str); 15] = [
     ("broker", "The broker"),
     ("event-type", "Event types"),
     ("api-key", "API keys"),
+    ("visit", "Visits"),
+    ("portal-link", "Links to dashboards"),
 ];
 
 /// The pages.
@@ -175,9 +182,7 @@ impl Audit {
     }
 
     fn is_filtered(&self) -> bool {
-        ["actor", "action", "without", "subject", "since", "until"]
-            .iter()
-            .any(|name| !self.frame.asked(name).is_empty())
+        FILTERS.iter().any(|name| !self.frame.asked(name).is_empty())
     }
 
     /// Whether the action that is asked for is none of those to choose from.
@@ -198,6 +203,21 @@ impl Audit {
             };
             at.format(format).to_string()
         })
+    }
+
+    /// The command that shows the same; without any filter, the entries of a day.
+    fn command(&self) -> String {
+        let mut command = "postrider audit".to_owned();
+        for name in FILTERS {
+            let asked = self.frame.asked(name);
+            if !asked.is_empty() {
+                command.push_str(&format!(" --{name} {}", quoted(&asked)));
+            }
+        }
+        if !self.is_filtered() {
+            command.push_str(" --newer-than 1d");
+        }
+        command
     }
 
     /// This list alone, with one parameter and no other.

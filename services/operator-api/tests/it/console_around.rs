@@ -256,6 +256,18 @@ async fn the_audit_log_is_filtered_and_its_times_are_the_viewers(rig: &Rig) {
     );
     let second = browser.see("/console/audit?since=2026-11-23T06%3A30%3A15Z").await;
     holds(&second, &["value=\"2026-11-23T12:00:15\""]);
+    let page = browser.see("/console/audit?reseller=acme&action=visit").await;
+    holds(
+        &page,
+        &[
+            "id=\"reseller\" name=\"reseller\" value=\"acme\"",
+            "<option value=\"visit\" selected>Visits",
+            "postrider audit --action visit --reseller acme</code>",
+            "Clear</a>",
+        ],
+    );
+    let page = browser.see("/console/audit").await;
+    holds(&page, &["postrider audit --newer-than 1d</code>"]);
     assert_eq!(browser.get("/console/audit?since=yesterday").await.status, 400);
 }
 

@@ -12,6 +12,7 @@ use http_api::{Caller, Problem, ProblemKind, Remembered, TakesBodies as _, by};
 use moka::future::Cache;
 use oidc::Provider;
 pub(crate) use pages::Fields;
+use pages::is_safe;
 use serde::Deserialize;
 use store::{Act, VisitBy};
 use telemetry::Metric;
@@ -19,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use url::form_urlencoded;
 
 use super::HOME;
-use super::frame::{Page, append_cookie, cookie, see_other};
+use super::frame::{Page, append_cookie, cookie, done, see_other};
 use super::provider::{self, KeyForm};
 use crate::app::App;
 
@@ -115,10 +116,17 @@ fn digest_of(headers: &HeaderMap) -> Option<KeyDigest> {
         .map(KeyDigest::of)
 }
 
-/// Sends a request without a visit to the page that begins one, and from there to where it wanted to go.
+/// Sends a request without a visit to the page that begins one, and from there to where it wanted to go. Where a form is sent to, its page
+/// stands.
 pub(super) fn ask_to_sign_in(method: &Method, address: &str) -> Response {
-    let next = if *method == Method::GET { address } else { HOME };
-    see_other(&sign_in_at(next))
+    let to = sign_in_at(address);
+    match is_safe(method) {
+        true => see_other(&to),
+        false => done(
+            &to,
+            "Nothing was done: your visit had ended before the form was sent. Fill it in again.",
+        ),
+    }
 }
 
 /// The page to sign in that leads on to there.

@@ -43,6 +43,24 @@ async fn without_a_visit_a_page_leads_to_signing_in_and_then_on(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn a_form_that_is_sent_after_its_visit_does_nothing_and_is_found_again(rig: &Rig) {
+    let browser = Browser::new(rig);
+    let act = "/console/lanes/push/pause";
+    let answer = browser.post(act, &[("name", "push"), ("note", "a")]).await;
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, "/console/sign-in?next=%2Fconsole%2Flanes%2Fpush%2Fpause")
+    );
+    let answer = browser.sign_in(&rig.key, act).await;
+    assert_eq!(answer.header("location"), act);
+    holds(
+        &browser.see(act).await,
+        &["Nothing was done: your visit had ended", "Pause the push lane"],
+    );
+    assert!(entries(rig, "lane.pause").await.is_empty());
+}
+
+#[testkit::test]
 async fn keys_that_are_wrong_or_of_others_do_not_get_in(rig: &Rig) {
     let browser = Browser::new(rig);
     let unknown = format!("pr_{}", "0".repeat(64));

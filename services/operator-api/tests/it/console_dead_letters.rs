@@ -89,6 +89,7 @@ async fn groups_say_what_went_wrong_where_and_how_often(rig: &Rig) {
             "Replay all 3 that match",
             "/console/jobs/new?action=replay&#38;lane=push",
             "Open ones: lane push.",
+            "postrider dead-letters groups --lane &#39;push&#39;</code>",
         ],
     );
     let page = operator.see("/console/dead-letters?by=endpoint").await;
@@ -182,7 +183,11 @@ async fn dead_letters_are_listed_chosen_and_paged(rig: &Rig) {
         .await;
     holds(
         &oldest,
-        &[&format!("id=\"letter-{}\"", all[3]), "the oldest first"],
+        &[
+            &format!("id=\"letter-{}\"", all[3]),
+            "the oldest first",
+            "postrider dead-letters list --order oldest</code>",
+        ],
     );
     let none = operator.see("/console/dead-letters/list?state=DISCARDED").await;
     holds(&none, &["No dead letter matches state DISCARDED"]);

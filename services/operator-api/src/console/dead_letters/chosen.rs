@@ -191,14 +191,26 @@ impl Chosen {
         if self.is_empty() {
             command.push_str(" --all");
         }
-        for (name, value) in &self.at(now).without_state().0 {
+        command.push_str(&self.at(now).without_state().options());
+        command
+    }
+
+    /// The command that shows what this filter chooses: `what` is the command below `dead-letters`. It takes times that are seen from now as
+    /// they are.
+    pub(in crate::console) fn listing(&self, what: &str) -> String {
+        format!("postrider dead-letters {what}{}", self.options())
+    }
+
+    /// Its words as options of the command line.
+    fn options(&self) -> String {
+        let option = |(name, value): &(String, String)| {
             let option = match name.as_str() {
                 "eventType" => "event-type",
                 other => other,
             };
-            command.push_str(&format!(" --{option} '{}'", value.replace('\'', r"'\''")));
-        }
-        command
+            format!(" --{option} '{}'", value.replace('\'', r"'\''"))
+        };
+        self.0.iter().map(option).collect()
     }
 }
 
@@ -235,6 +247,10 @@ mod tests {
             json!({"lane": "push", "since": "2026-11-22T14:00:00Z", "target": "a&b=\"c"})
         );
         assert_eq!(filter.said(), "lane push, where a&b=\"c, of the last 24 hours");
+        assert_eq!(
+            filter.with("state", "ALL").listing("list"),
+            "postrider dead-letters list --lane 'push' --since '24h' --target 'a&b=\"c' --state 'ALL'"
+        );
         assert_eq!(
             Chosen::kept(&filter.body(now)),
             filter

@@ -45,6 +45,14 @@ impl List {
         export::link(&self.frame, "/console/dead-letters/export", format)
     }
 
+    fn command(&self) -> String {
+        let order = match &*self.frame.asked("order") {
+            "oldest" => " --order oldest",
+            _ => "",
+        };
+        self.chosen.listing("list") + order
+    }
+
     fn tabs(&self) -> [(String, &'static str, bool); 4] {
         super::tabs(&self.chosen, "list")
     }

@@ -57,7 +57,14 @@ test("? explains the keys, Esc closes it and gives the focus back", async () => 
 test("Ctrl K goes to a place by a part of its name", async () => {
   const page = await signedIn("viewer");
   await page.keyboard.press("Control+k");
-  await page.keyboard.type("quota");
+  await page.keyboard.type("nothing");
+  const options = page.getByRole("option");
+  await options.first().waitFor({ state: "hidden" });
+  await page.getByRole("status").getByText("is called so").waitFor();
+  await page.keyboard.press("Enter");
+  assert.equal(await page.locator("dialog[open]").count(), 1, "there is nowhere to go");
+  await page.locator("dialog[open] input").fill("quota");
+  assert.equal(await options.count(), 1, "what does not fit is not shown");
   await page.keyboard.press("Enter");
   await page.waitForURL(`${urls.console}/console/quota-requests`);
   await page.end();

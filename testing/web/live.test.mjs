@@ -113,6 +113,15 @@ test("L switches it off and on, and the choice holds", async () => {
   await page.end();
 });
 
+test("a page that follows nothing has no button for it", async () => {
+  const page = await signedIn("viewer");
+  const live = page.locator('[data-act="live"]');
+  assert.ok(await live.isVisible());
+  await page.see("/console/preferences");
+  await live.waitFor({ state: "hidden" });
+  await page.end();
+});
+
 test("nothing is asked in a hidden tab, and at once when it is seen again", async () => {
   const page = await signedIn("viewer");
   await page.clock.install();

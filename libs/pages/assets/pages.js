@@ -331,7 +331,8 @@
     const items = targets.map((element, index) => make("li", { role: "option", id: `palette-${index}` }, ($(":scope > span:not(.count)", element) || element).textContent.trim(), make("span", { class: "muted" }, element.closest("nav#places") ? "place" : "act")));
     const input = make("input", { type: "search", role: "combobox", "aria-expanded": "true", "aria-controls": "palette-list", "aria-label": "Place or act", autocomplete: "off" });
     const list = make("ul", { role: "listbox", id: "palette-list", "aria-label": "Places and acts" }, ...items);
-    const dialog = make("dialog", { id: "palette", class: "palette", "aria-label": "Go to a place or act" }, input, list);
+    const none = make("p", { class: "muted", role: "status" });
+    const dialog = make("dialog", { id: "palette", class: "palette", "aria-label": "Go to a place or act" }, input, list, none);
     let at = 0;
     const shown = () => items.filter((item) => !item.hidden);
     const mark = (step) => {
@@ -341,10 +342,11 @@
       input.setAttribute("aria-activedescendant", rows[at]?.id || "");
       rows[at]?.scrollIntoView({ block: "nearest" });
     };
-    const go = (item) => (dialog.close(), targets[items.indexOf(item)]?.click());
+    const go = (item) => item && (dialog.close(), targets[items.indexOf(item)]?.click());
     input.addEventListener("input", () => {
       const wanted = input.value.trim().toLowerCase();
       items.forEach((item) => (item.hidden = !item.textContent.toLowerCase().includes(wanted)));
+      none.textContent = shown().length ? "" : "No place and no act of this page is called so.";
       at = 0;
       mark(0);
     });

@@ -16,6 +16,8 @@ use serde::Deserialize;
 use url::form_urlencoded;
 use uuid::Uuid;
 
+pub(super) use story::linked;
+
 use super::frame::{Frame, Page, see_other, segment};
 use crate::app::App;
 use crate::pushes::{self, PushParams};

@@ -216,7 +216,8 @@ async fn one_dead_letter_is_shown_replayed_and_discarded(rig: &Rig) {
         &page,
         &[
             "Dead letter: Swrve fails: 503",
-            &format!("/console/explain/{push}"),
+            &format!("it is about the push <a class=\"link\" href=\"/console/explain/{push}\">"),
+            "Waits for an operator since <time ",
             "503 Service Unavailable",
             "SWRVE_PUSH_KEY",
             "<dialog id=\"replay\"",

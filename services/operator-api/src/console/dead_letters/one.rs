@@ -13,7 +13,8 @@ use uuid::Uuid;
 use super::Chosen;
 use crate::app::App;
 use crate::console::act::{ActForm, note};
-use crate::console::frame::{Frame, Page, done};
+use crate::console::frame::{Frame, Markup, Page, done};
+use crate::console::search::linked;
 use crate::console::visit::{Fields, onward};
 use crate::dead_letters::{self, DetailsDocument};
 use crate::explain::{self as story, ExplainQuery};
@@ -32,6 +33,11 @@ struct DeadLetter {
 }
 
 impl DeadLetter {
+    /// A sentence of the story, as the page of a story writes it.
+    fn linked(&self, text: &str) -> Markup {
+        linked(text, &self.frame)
+    }
+
     /// What is another with an attempt than with the one before: the name, what it was and what it is.
     fn changes(&self, place: &usize) -> Vec<(&'static str, String, String)> {
         let attempts = self.details.history.as_ref().map(|history| &history.attempts);

@@ -363,7 +363,7 @@ fn replay_form(letter: &DeadLetterView, back: String, frame: &Frame) -> Option<A
 }
 
 /// A sentence of ours with links on the identifiers in it, and its times as the viewer's. The rest is text.
-fn linked(text: &str, frame: &Frame) -> Markup {
+pub(in crate::console) fn linked(text: &str, frame: &Frame) -> Markup {
     let mut markup = String::with_capacity(text.len() * 2);
     let (mut at, mut done) = (0, 0);
     while at < text.len() {

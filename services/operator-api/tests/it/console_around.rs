@@ -335,6 +335,10 @@ async fn the_system_is_shown_while_the_database_is_away(pool: PgPool) {
             "Partitions",
         ],
     );
+    holds(
+        &browser.see("/console").await,
+        &["Nor could dead letters, jobs, pauses and subscriptions."],
+    );
     let audit = browser.get("/console/audit?actor=ada").await;
     assert_eq!(audit.status, 503);
     holds(

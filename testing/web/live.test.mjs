@@ -113,6 +113,13 @@ test("L switches it off and on, and the choice holds", async () => {
   await page.end();
 });
 
+test("a filter by a time of whole minutes does not hold a page", async () => {
+  const page = await signedIn("viewer");
+  await page.see("/console/waiting?since=2026-11-23T12:00:00Z");
+  assert.equal(await page.locator('[data-act="live"]').getAttribute("data-state"), "on");
+  await page.end();
+});
+
 test("a page that follows nothing has no button for it", async () => {
   const page = await signedIn("viewer");
   const live = page.locator('[data-act="live"]');

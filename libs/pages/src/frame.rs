@@ -4,7 +4,8 @@ use std::fmt::Display;
 
 use askama::Template;
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
+use chrono_tz::Tz;
 use explain::words;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_api::{Problem, ProblemKind};
@@ -174,6 +175,11 @@ impl Frame {
         self.time(at, "datetime", &text.to_string())
     }
 
+    /// A time as a field for times takes it: in the viewer's zone, which it does not name.
+    pub fn local(&self, at: impl Moment) -> String {
+        local(at.get(), self.preferences.zone)
+    }
+
     fn time(&self, at: DateTime<Utc>, format: &str, text: &str) -> Markup {
         Markup(format!(
             r#"<time datetime="{}" data-format="{format}" title="{}">{text}</time>"#,
@@ -222,6 +228,16 @@ impl Frame {
     pub fn asset(&self, name: &str) -> String {
         self.assets.address(name)
     }
+}
+
+/// As browsers write it themselves, without seconds where there are none: a field that they write in another way counts as edited, and a live
+/// page waits for as long as one is.
+fn local(at: DateTime<Utc>, zone: Tz) -> String {
+    let format = match at.second() {
+        0 => "%Y-%m-%dT%H:%M",
+        _ => "%Y-%m-%dT%H:%M:%S",
+    };
+    at.with_timezone(&zone).format(format).to_string()
 }
 
 /// How far away a time is. Below two minutes in steps of ten seconds, else in whole minutes, which all begin at once: a page that has not
@@ -308,6 +324,14 @@ pub fn append_cookie(response: &mut Response, cookie: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_holds_a_time_as_browsers_write_it() {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::hours(12);
+        let riga = chrono_tz::Europe::Riga;
+        assert_eq!(local(at, riga), "1970-01-01T15:00");
+        assert_eq!(local(at + TimeDelta::seconds(5), riga), "1970-01-01T15:00:05");
+    }
 
     #[test]
     fn what_is_near_is_told_to_ten_seconds_and_grows_with_time() {

@@ -195,14 +195,7 @@ impl Audit {
     fn local(&self, name: &str) -> String {
         let asked = self.frame.asked(name);
         let at = asked.parse::<DateTime<Utc>>().ok();
-        at.map_or(asked, |at| {
-            let at = at.with_timezone(&self.frame.preferences.zone);
-            let format = match at.second() {
-                0 => "%Y-%m-%dT%H:%M",
-                _ => "%Y-%m-%dT%H:%M:%S",
-            };
-            at.format(format).to_string()
-        })
+        at.map_or(asked, |at| self.frame.local(at))
     }
 
     /// The command that shows the same; without any filter, the entries of a day.

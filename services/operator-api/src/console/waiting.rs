@@ -166,11 +166,8 @@ impl Waiting {
     /// A time as a field for times takes it.
     fn moment(&self, text: &Option<String>) -> String {
         let Some(text) = text else { return String::new() };
-        let zone = self.frame.preferences.zone;
         let at = DateTime::parse_from_rfc3339(text);
-        at.map_or(text.clone(), |at| {
-            at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string()
-        })
+        at.map_or(text.clone(), |at| self.frame.local(at.to_utc()))
     }
 
     fn chosen(&self, chosen: &Option<String>, one: &str) -> bool {

@@ -38,6 +38,8 @@ const TROUBLE_SHOWN: usize = 10;
 
 /// The state of a search for those in trouble.
 const TROUBLE: &str = "trouble";
+/// After how many seconds what could not be found out may be.
+const RETRY_AFTER: u32 = 5;
 
 /// The pages.
 pub(super) fn routes() -> Router<Arc<App>> {
@@ -177,8 +179,13 @@ async fn page(
     }
     let status = status::status(State(Arc::clone(&app)), viewer).await.0;
     let (mut trouble, mut states, mut paused) = (Vec::new(), BTreeMap::new(), 0);
+    let is_of_trouble = search.state.as_deref() == Some(TROUBLE);
     if let Some(known) = status.subscriptions {
         (trouble, states, paused) = (known.in_trouble, known.states, known.paused);
+    } else if is_of_trouble {
+        // Or the page would say that there are none.
+        let detail = "which subscriptions are in trouble cannot be found out now";
+        return Err(Problem::unavailable(detail, RETRY_AFTER));
     }
     let (in_trouble, mut reseller) = (trouble.len(), None);
     let found = if search.is_empty() {
@@ -195,7 +202,7 @@ async fn page(
             true => app.status.resellers(reading).await?,
             false => Arc::new(reading.await?),
         })
-    } else if search.state.as_deref() == Some(TROUBLE) {
+    } else if is_of_trouble {
         trouble.retain(|it| search.admits(it));
         Found::Trouble
     } else {

@@ -52,6 +52,11 @@ async fn resellers_are_searched_and_those_in_trouble_come_first(rig: &Rig) {
             "{query}: {page}"
         );
     }
+    let page = browser.see("/console/resellers?state=trouble&paused=true").await;
+    holds(
+        &page,
+        &[&degraded.to_string(), "that filter leaves none of them out"],
+    );
     let none = browser
         .see(&format!("/console/resellers?text={}", "%3Cscript%3E"))
         .await;

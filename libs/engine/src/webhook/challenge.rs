@@ -26,6 +26,17 @@ pub(super) const LONGEST: Duration = Duration::from_secs(10);
 /// How much of an answer is read, even where less of an answer to a notification is kept.
 pub(super) const ANSWER_BYTES: usize = 4_096;
 
+/// What is told of a wrong answer, which says no more than these to a reseller who may not own the endpoint.
+pub mod told {
+    /// It answered, but with something else.
+    pub const ANOTHER_TEXT: &str = "the endpoint answered, but not with the challenge as the body";
+    /// It answered with another status than 200 to 299.
+    pub const ANOTHER_STATUS: &str = "the endpoint answered with another status than 200 to 299; its own log says which (often it checks the signature with another secret)";
+    /// It gave no answer.
+    pub const NO_ANSWER: &str =
+        "the endpoint could not be reached, closed the connection, or gave no answer in time";
+}
+
 /// How an endpoint answered its challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
@@ -151,11 +162,11 @@ pub(crate) fn classify(outcome: DeliveryOutcome, text: &str) -> Answer {
             status: status @ 200..=299,
             ..
         } => Answer::Wrong {
-            told: "the endpoint answered, but not with the challenge as the body",
+            told: told::ANOTHER_TEXT,
             detail: format!("the endpoint answered {status}, but not with the challenge as the body"),
         },
         DeliveryOutcome::Answered { status, .. } => Answer::Wrong {
-            told: "the endpoint answered with another status than 200 to 299; its own log says which (often it checks the signature with another secret)",
+            told: told::ANOTHER_STATUS,
             detail: format!("the endpoint answered {status}"),
         },
         DeliveryOutcome::Failed {
@@ -163,7 +174,7 @@ pub(crate) fn classify(outcome: DeliveryOutcome, text: &str) -> Answer {
             message,
         } => Answer::NotAsked(message),
         DeliveryOutcome::Failed { message, .. } => Answer::Wrong {
-            told: "the endpoint could not be reached, closed the connection, or gave no answer in time",
+            told: told::NO_ANSWER,
             detail: message,
         },
     }

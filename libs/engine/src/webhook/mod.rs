@@ -38,7 +38,7 @@ mod spans;
 mod statistics;
 mod under_way;
 
-pub use challenge::{Answer, Challenger, Stranger};
+pub use challenge::{Answer, Challenger, Stranger, told};
 pub use endpoint_check::{Checked, EndpointChecker, Step};
 pub use lane::{Lane, OpenError, Tools};
 pub use run_loop::{Engine, deliver};

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http_api::{Draft, FieldProblem, Id, Problem, Wrong};
+use http_api::{Draft, FieldProblem, Id, Params, Problem, Wrong};
 use pages::{Fields, Page};
+use serde::Deserialize;
+use uuid::Uuid;
 
 use super::frame::Frame;
 use super::{Route, confirm, words};
 use crate::app::App;
+use crate::notifications::{self, NotificationDocument};
 use crate::request::Reseller;
 use crate::signature_checks::{self, CheckDocument, CheckPayload};
 use crate::subscriptions::SubscriptionDocument;
@@ -30,6 +33,8 @@ struct Typed {
     headers: String,
     body: String,
     is_recorded: bool,
+    /// Whether headers and body are those of an attempt, so that the signature is all that is missing.
+    is_of_attempt: bool,
     errors: Vec<FieldProblem>,
 }
 
@@ -40,6 +45,25 @@ struct Signature {
     subscriptions: Vec<SubscriptionDocument>,
     typed: Typed,
     found: Option<CheckDocument>,
+}
+
+impl Typed {
+    /// What was sent, with room for the signature, which is not kept.
+    fn of_attempt(document: NotificationDocument, number: Option<u32>) -> Self {
+        let mut history = document.history.iter().rev();
+        let attempt = history.find(|attempt| number.is_none_or(|number| attempt.number == number));
+        let headers = attempt.map(|attempt| &attempt.request.headers);
+        let lines = headers.into_iter().flatten();
+        let lines: String = lines.map(|(name, value)| format!("{name}: {value}\n")).collect();
+        Self {
+            subscription: document.subscription_id.to_string(),
+            headers: format!("{lines}webhook-signature: "),
+            body: document.body,
+            is_recorded: true,
+            is_of_attempt: true,
+            errors: Vec::new(),
+        }
+    }
 }
 
 impl Signature {
@@ -68,10 +92,32 @@ async fn show(
     Ok((status, Page(page)).into_response())
 }
 
-async fn page(State(app): State<Arc<App>>, reseller: Reseller, frame: Frame) -> Result<Response, Problem> {
-    let typed = Typed {
-        subscription: frame.asked("subscription"),
-        ..Typed::default()
+/// Which request the form begins with.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FromParams {
+    subscription: Option<Uuid>,
+    /// The notification of the attempt.
+    notification: Option<Uuid>,
+    /// The number of the attempt, the newest when missing.
+    a: Option<u32>,
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Params(params): Params<FromParams>,
+) -> Result<Response, Problem> {
+    let typed = match params.notification {
+        Some(id) => {
+            let found = notifications::find(State(Arc::clone(&app)), reseller.clone(), Id(id)).await?;
+            Typed::of_attempt(found.0, params.a)
+        }
+        None => Typed {
+            subscription: params.subscription.map_or_else(String::new, |id| id.to_string()),
+            ..Typed::default()
+        },
     };
     show(&app, &reseller, frame, (typed, None)).await
 }
@@ -97,6 +143,7 @@ async fn check(
         // To the byte: blanks around it are signed too.
         body: fields.all("body").into_iter().next().unwrap_or_default(),
         is_recorded: fields.get("at").is_some(),
+        is_of_attempt: false,
         errors: Vec::new(),
     };
     let Ok(subscription) = typed.subscription.parse() else {

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::subscription::SubscriptionState;
+use engine::webhook::told;
 use http::HeaderMap;
 use http_api::{Id, Problem};
 use pages::{Page, done};
@@ -84,27 +85,19 @@ impl Verify {
 
     /// What is likely to mend it.
     fn likely(&self) -> &'static str {
-        let error = self
-            .subscription
-            .verification
-            .error
-            .as_deref()
-            .unwrap_or_default();
-        let has = |part: &str| error.to_lowercase().contains(part);
-        if has("certificate") || has("tls") {
-            "Check the certificate of the endpoint: it has to be valid for the name, and be sent with the certificates that it was signed with."
-        } else if has("redirect") || has("30") {
-            "Use the address that the redirect leads to: redirects are not followed."
-        } else if has("address") || has("resolve") || has("dns") {
-            "Check the name: it has to have an address that the internet reaches."
-        } else if has("time") {
-            "Let it answer at once, and do the work afterwards."
-        } else if has("connect") || has("refused") {
-            "Check that it listens, and that the firewall lets our addresses pass."
-        } else if has("401") || has("403") {
-            "Check that it knows the secret of this subscription, and that nothing in front of it asks for a password."
-        } else {
-            "It has to answer 200 with the text of data.challenge, and nothing else, as the body or as {\"challenge\": …}."
+        match self.subscription.verification.error.as_deref() {
+            Some(told::NO_ANSWER) => {
+                "Check that its name has an address that the internet reaches, that it listens and the firewall lets our addresses pass, that its \
+                 certificate is valid for the name and is sent with the certificates that it was signed with, and that it answers at once and does \
+                 the work afterwards. \"Check the endpoint\", where a subscription is made, says how far a request gets."
+            }
+            Some(told::ANOTHER_STATUS) => {
+                "Check that it knows the secret of this subscription, that nothing in front of it asks for a password, and that the URL is the one \
+                 to which a redirect would lead: redirects are not followed."
+            }
+            _ => {
+                "It has to answer 200 with the text of data.challenge, and nothing else, as the body or as {\"challenge\": …}."
+            }
         }
     }
 }

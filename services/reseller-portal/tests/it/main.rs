@@ -10,6 +10,7 @@ mod addresses;
 mod administration;
 mod all_notifications;
 mod app;
+mod app_details;
 mod app_entering;
 mod app_isolation;
 mod app_operations;

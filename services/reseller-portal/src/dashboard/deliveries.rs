@@ -1,6 +1,7 @@
 //! R5: notifications of the last seven days, of one subscription or of all, and sending several again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
@@ -12,6 +13,7 @@ use domain::quota::{day_of, start_of};
 use http_api::{FieldProblem, Id, Params, Problem};
 use pages::{Fields, Markup, Page, done, see_other};
 use serde::Deserialize;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::frame::Frame;
@@ -20,13 +22,15 @@ use crate::app::App;
 use crate::metrics::{self, MetricsDocument};
 use crate::notifications::all::{AllParams, LastDocument, ListedDocument};
 use crate::notifications::{self, RowDocument};
-use crate::request::{PartParams, Reseller, Resender};
-use crate::subscriptions::{self, SubscriptionDocument};
+use crate::request::{Reseller, Resender};
+use crate::subscriptions::SubscriptionDocument;
 
-/// Rows of a page.
+/// Rows of a page, unless others are chosen.
 const ROWS: u32 = 50;
+/// For how long a page goes on looking for what few are like.
+const PATIENCE: Duration = Duration::from_millis(300);
 /// Most notifications that are sent again at once.
-const RESENT_MAX: usize = 200;
+const RESENT_MAX: usize = 500;
 const WEEK: u32 = 168;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -50,6 +54,7 @@ pub(super) struct DeliveryParams {
     hours: Option<u32>,
     since: Option<String>,
     until: Option<String>,
+    limit: Option<u32>,
     cursor: Option<String>,
     q: Option<String>,
 }
@@ -78,7 +83,7 @@ impl DeliveryParams {
             // Both hold, so that the later one does.
             since: time("since", self.since.as_deref())?.max(within),
             until: time("until", self.until.as_deref())?,
-            limit: Some(ROWS),
+            limit: Some(self.limit.unwrap_or(ROWS)),
             cursor: self.cursor.clone(),
         })
     }
@@ -155,8 +160,14 @@ struct Deliveries {
     subscriptions: Vec<SubscriptionDocument>,
     is_of_one: bool,
     metrics: MetricsDocument,
+    found: Found,
+}
+
+/// What was found, and how far back was looked where that took too long.
+struct Found {
     rows: Vec<Row>,
     next: Option<String>,
+    searched: Option<DateTime<Utc>>,
 }
 
 #[derive(Template)]
@@ -226,6 +237,23 @@ impl Deliveries {
         around.address
     }
 
+    /// How many rows a page has.
+    fn limit(&self) -> u32 {
+        self.frame.asked("limit").parse().unwrap_or(ROWS)
+    }
+
+    /// How many it can have: as the address says it, the number, and whether that is chosen.
+    fn limits(&self) -> [(String, u32, bool); 4] {
+        [25, 50, 100, 200].map(|count| {
+            let said = if count == ROWS {
+                String::new()
+            } else {
+                count.to_string()
+            };
+            (said, count, count == self.limit())
+        })
+    }
+
     fn is_asked(&self, names: &[&str]) -> bool {
         names.iter().any(|name| !self.frame.asked(name).is_empty())
     }
@@ -269,15 +297,14 @@ impl Deliveries {
     }
 }
 
+/// A part that a filter has thinned out is followed by others, until there are as many rows as a page has.
 async fn rows_of(
     app: &Arc<App>,
     reseller: &Reseller,
     subscriptions: &[SubscriptionDocument],
-    filter: AllParams,
-) -> Result<(Vec<Row>, Option<String>), Problem> {
-    let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(filter))
-        .await?
-        .0;
+    mut filter: AllParams,
+) -> Result<Found, Problem> {
+    let wanted = filter.limit.unwrap_or(ROWS) as usize;
     let row = |listed: ListedDocument| {
         let to = subscriptions.iter().find(|it| it.id == listed.subscription_id);
         Row {
@@ -287,7 +314,31 @@ async fn rows_of(
             notification: listed.row,
         }
     };
-    Ok((list.items.into_iter().map(row).collect(), list.next))
+    let (mut rows, patience) = (Vec::new(), Instant::now() + PATIENCE);
+    loop {
+        let asked = Params(filter.clone());
+        let part = notifications::list_all(State(Arc::clone(app)), reseller.clone(), asked)
+            .await?
+            .0;
+        rows.extend(part.items.into_iter().map(row));
+        let is_short = part.next.is_some() && rows.len() < wanted;
+        if !is_short || Instant::now() > patience {
+            return Ok(Found {
+                rows,
+                next: part.next,
+                searched: is_short.then_some(part.looked_back_to),
+            });
+        }
+        filter.limit = u32::try_from(wanted - rows.len()).ok();
+        filter.cursor = part.next;
+    }
+}
+
+/// The page of the notification that is looked for by its identifier, if there is one.
+async fn named(app: &Arc<App>, reseller: &Reseller, wanted: Option<&str>) -> Option<Response> {
+    let id: Uuid = wanted?.trim().parse().ok()?;
+    let find = notifications::find(State(Arc::clone(app)), reseller.clone(), Id(id));
+    find.await.ok().map(|_| see_other(&format!("/app/n/{id}")))
 }
 
 async fn of_one(
@@ -296,9 +347,12 @@ async fn of_one(
     frame: Frame,
     Id(id): Id,
     Params(params): Params<DeliveryParams>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<Response, Problem> {
+    if let Some(page) = named(&app, &reseller, params.q.as_deref()).await {
+        return Ok(page);
+    }
     let subscription = super::subscription(&app, &reseller, id).await?;
-    let (rows, next) = rows_of(
+    let found = rows_of(
         &app,
         &reseller,
         std::slice::from_ref(&subscription),
@@ -312,12 +366,12 @@ async fn of_one(
             subscriptions: Vec::new(),
             is_of_one: true,
             metrics,
-            rows,
-            next,
+            found,
         },
         frame,
         subscription,
-    }))
+    })
+    .into_response())
 }
 
 async fn of_all(
@@ -326,23 +380,11 @@ async fn of_all(
     frame: Frame,
     Params(params): Params<DeliveryParams>,
 ) -> Result<Response, Problem> {
-    let wanted = params.q.as_deref().map(str::trim).unwrap_or_default().to_owned();
-    if let Ok(id) = wanted.parse::<Uuid>()
-        && notifications::find(State(Arc::clone(&app)), reseller.clone(), Id(id))
-            .await
-            .is_ok()
-    {
-        return Ok(see_other(&format!("/app/n/{id}")));
+    if let Some(page) = named(&app, &reseller, params.q.as_deref()).await {
+        return Ok(page);
     }
-    let part = Params(PartParams {
-        limit: Some(200),
-        cursor: None,
-    });
-    let all = subscriptions::list(State(Arc::clone(&app)), reseller.clone(), part)
-        .await?
-        .0
-        .items;
-    let (rows, next) = rows_of(&app, &reseller, &all, params.filter(&frame, None)?).await?;
+    let all = super::subscriptions_of(&app, &reseller).await?;
+    let found = rows_of(&app, &reseller, &all, params.filter(&frame, None)?).await?;
     let chosen =
         |subscription: &&SubscriptionDocument| params.subscription.is_none_or(|only| only == subscription.id);
     let ids: Vec<_> = all
@@ -356,8 +398,7 @@ async fn of_all(
         subscriptions: all,
         is_of_one: false,
         metrics,
-        rows,
-        next,
+        found,
     };
     Ok(Page(OfAll { frame, list }).into_response())
 }

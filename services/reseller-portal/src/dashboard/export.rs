@@ -1,12 +1,14 @@
-//! R5 as a file: the notifications of a list, as it is filtered, as comma-separated values.
+//! R5 as a file: the notifications of a list, as it is filtered, as comma-separated values, or as the list of the API.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, SecondsFormat, Utc};
 use http::header;
+use http_api::paging::List;
 use http_api::{Id, Params, Problem};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -32,22 +34,34 @@ const COLUMNS: &str = "acceptedAt,notificationId,eventId,eventType,subscriptionI
                        lastError,payloadBytes,nextAttemptAt,finishedAt\r\n";
 
 pub(super) fn routes() -> Vec<Route> {
+    use super::page;
     vec![
-        super::page("/app/deliveries.csv", of_all),
-        super::page("/app/s/{id}/deliveries.csv", of_one),
+        page("/app/deliveries.csv", csv_of_all),
+        page("/app/deliveries.json", json_of_all),
+        page("/app/s/{id}/deliveries.csv", csv_of_one),
+        page("/app/s/{id}/deliveries.json", json_of_one),
     ]
 }
 
-async fn of_all(
+async fn csv_of_all(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     frame: Frame,
     Params(params): Params<DeliveryParams>,
 ) -> Result<Response, Problem> {
-    file(&app, &reseller, &frame, (&params, None)).await
+    Ok(csv(&read(&app, &reseller, &frame, (&params, None)).await?))
 }
 
-async fn of_one(
+async fn json_of_all(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Params(params): Params<DeliveryParams>,
+) -> Result<Response, Problem> {
+    Ok(json(read(&app, &reseller, &frame, (&params, None)).await?))
+}
+
+async fn csv_of_one(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     frame: Frame,
@@ -55,40 +69,55 @@ async fn of_one(
     Params(params): Params<DeliveryParams>,
 ) -> Result<Response, Problem> {
     super::subscription(&app, &reseller, id).await?;
-    file(&app, &reseller, &frame, (&params, Some(id))).await
+    Ok(csv(&read(&app, &reseller, &frame, (&params, Some(id))).await?))
 }
 
-async fn file(
+async fn json_of_one(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Id(id): Id,
+    Params(params): Params<DeliveryParams>,
+) -> Result<Response, Problem> {
+    super::subscription(&app, &reseller, id).await?;
+    Ok(json(read(&app, &reseller, &frame, (&params, Some(id))).await?))
+}
+
+/// As many as a file holds. Where there are more, `next` leads on.
+async fn read(
     app: &Arc<App>,
     reseller: &Reseller,
     frame: &Frame,
     (params, subscription): (&DeliveryParams, Option<Uuid>),
-) -> Result<Response, Problem> {
-    let (mut text, mut rows, mut cursor) = (COLUMNS.to_owned(), 0, None);
-    let mut is_all = false;
+) -> Result<List<ListedDocument>, Problem> {
+    let (mut items, mut cursor) = (Vec::new(), None);
     // What there is by then is sent: the part that is under way at the deadline would lose all those before it.
     let latest = reseller.deadline - app.config.portal.request_timeout / 4;
     for _ in 0..PARTS_MAX {
+        let room = u32::try_from(ROWS_MAX - items.len()).unwrap_or(PART);
         let part = AllParams {
-            limit: Some(PART),
+            limit: Some(PART.min(room)),
             cursor,
             ..params.filter(frame, subscription)?
         };
         let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(part))
             .await?
             .0;
-        let room = ROWS_MAX - rows;
-        for listed in list.items.iter().take(room) {
-            line(&mut text, listed);
-            rows += 1;
-        }
+        items.extend(list.items);
         cursor = list.next;
-        is_all = cursor.is_none() && list.items.len() <= room;
-        if cursor.is_none() || rows == ROWS_MAX || Instant::now() >= latest {
+        if cursor.is_none() || items.len() >= ROWS_MAX || Instant::now() >= latest {
             break;
         }
     }
-    if !is_all {
+    Ok(List::new(items, cursor))
+}
+
+fn csv(list: &List<ListedDocument>) -> Response {
+    let mut text = COLUMNS.to_owned();
+    for listed in &list.items {
+        line(&mut text, listed);
+    }
+    if list.next.is_some() {
         // As many values as every row has.
         text.push_str(&cell(NOT_ALL));
         text.push_str(&",".repeat(COLUMNS.matches(',').count()));
@@ -101,7 +130,13 @@ async fn file(
             "attachment; filename=\"deliveries.csv\"",
         ),
     ];
-    Ok((headers, text).into_response())
+    (headers, text).into_response()
+}
+
+/// As `GET /notifications` answers: a file that is not all has a `next`.
+fn json(list: List<ListedDocument>) -> Response {
+    let name = "attachment; filename=\"deliveries.json\"";
+    ([(header::CONTENT_DISPOSITION, name)], Json(list)).into_response()
 }
 
 fn line(text: &mut String, listed: &ListedDocument) {

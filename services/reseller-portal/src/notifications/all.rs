@@ -29,7 +29,7 @@ const DNS: &str = "DNS";
 const EGRESS: &str = "EGRESS";
 
 /// Which notifications.
-#[derive(Default, Deserialize, utoipa::IntoParams)]
+#[derive(Clone, Default, Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AllParams {

@@ -2,8 +2,10 @@
 
 use domain::notification::NotificationState;
 use domain::subscription::SubscriptionState;
+use serde_json::Value;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
 
 use crate::app::{ALL, entered};
 use crate::portal::Portal;
@@ -58,7 +60,7 @@ async fn an_attempt_leads_to_the_check_of_its_signature(portal: Portal) {
     assert!(filled.contains("webhook-timestamp: ") && !filled.contains(&body_of(&found)));
 }
 
-fn body_of(found: &serde_json::Value) -> String {
+fn body_of(found: &Value) -> String {
     found["body"].as_str().unwrap().replace('"', "&#34;")
 }
 
@@ -70,4 +72,86 @@ async fn an_attempt_that_is_not_there_is_not_said_to_be_none(portal: Portal) {
     let browser = entered(&portal, &ALL).await;
     let page = browser.see(&format!("/app/n/{id}?a=99")).await;
     assert!(!page.contains("No attempt was made yet"), "{page}");
+}
+
+#[testkit::test]
+async fn a_list_has_as_many_rows_as_are_chosen(portal: Portal) {
+    let subscription = SubscriptionRow::active().make(&portal.pool).await;
+    let row = NotificationRow::in_state(NotificationState::Sent, subscription);
+    let id = row.make(&portal.pool).await.id.uuid();
+    copies(&portal, id, 60).await;
+    let browser = entered(&portal, &ALL).await;
+    let path = format!("/app/s/{subscription}/deliveries");
+    for (limit, rows) in [("", 50), ("?limit=25", 25), ("?limit=100", 61)] {
+        let page = browser.see(&format!("{path}{limit}")).await;
+        assert_eq!(page.matches("<tr id=\"n-").count(), rows, "{limit}: {page}");
+        assert_eq!(
+            page.contains("ask your registrar for older ones"),
+            rows == 61,
+            "{limit}: {page}"
+        );
+    }
+    for wrong in ["0", "201", "many"] {
+        let answer = browser.get(&format!("{path}?limit={wrong}")).await;
+        assert_eq!(answer.status, 400, "{wrong}: {}", answer.html);
+    }
+    let named = browser.get(&format!("{path}?q={id}")).await;
+    assert_eq!(named.header("location"), format!("/app/n/{id}"));
+}
+
+/// More notifications like this one.
+async fn copies(portal: &Portal, id: Uuid, count: i32) {
+    sqlx::query(
+        "INSERT INTO notifications
+         SELECT (jsonb_populate_record(n, jsonb_build_object('id', left(n.id::text, 24) || lpad(to_hex(i), 12, '0')))).*
+         FROM notifications n, generate_series(1, $2) i WHERE n.id = $1",
+    )
+    .bind(id)
+    .bind(count)
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+}
+
+#[testkit::test]
+async fn a_page_goes_on_looking_or_says_how_far_it_looked(portal: Portal) {
+    let subscription = SubscriptionRow::active().make(&portal.pool).await;
+    let row = NotificationRow::in_state(NotificationState::Sent, subscription);
+    let id = row.make(&portal.pool).await.id.uuid();
+    copies(&portal, id, 10_500).await;
+    let browser = entered(&portal, &ALL).await;
+    let page = browser
+        .see(&format!(
+            "/app/s/{subscription}/deliveries?eventType=domain.deleted"
+        ))
+        .await;
+    let (ended, goes_on) = (
+        page.contains("No notification is like that"),
+        page.contains("Searched back to ") && page.contains("Keep looking"),
+    );
+    assert!(ended != goes_on, "{page}");
+}
+
+#[testkit::test]
+async fn a_list_is_taken_home_as_the_api_has_it(portal: Portal) {
+    let subscription = SubscriptionRow::active().make(&portal.pool).await;
+    for state in [NotificationState::Sent, NotificationState::GivenUp] {
+        NotificationRow::in_state(state, subscription)
+            .make(&portal.pool)
+            .await;
+    }
+    let browser = entered(&portal, &[]).await;
+    for list in [
+        "/app/deliveries".to_owned(),
+        format!("/app/s/{subscription}/deliveries"),
+    ] {
+        let page = browser.see(&format!("{list}?status=SENT")).await;
+        assert!(page.contains(&format!("{list}.json?status=SENT")), "{page}");
+        let answer = browser.get(&format!("{list}.json?status=SENT")).await;
+        assert_eq!(answer.header("content-type"), "application/json");
+        let file: Value = serde_json::from_str(&answer.html).unwrap();
+        let asked = portal.see("/notifications?status=SENT").await;
+        assert_eq!((&file["items"], &file["next"]), (&asked["items"], &Value::Null));
+        assert_eq!(file["items"].as_array().unwrap().len(), 1, "{file}");
+    }
 }

@@ -219,6 +219,11 @@ impl Frame {
         markup::state(name.as_ref())
     }
 
+    /// What a state is called, in a word.
+    pub fn word(&self, name: impl AsRef<str>) -> String {
+        markup::word(name.as_ref())
+    }
+
     /// Text of strangers, with what is not seen as symbols.
     pub fn visible(&self, text: impl AsRef<str>) -> String {
         markup::visible(text.as_ref())

@@ -50,6 +50,11 @@ pub fn state(name: &str) -> Markup {
     ))
 }
 
+/// What a state is called where there is no room for its icon, as in a choice.
+pub fn word(name: &str) -> String {
+    words(name).1
+}
+
 /// Counts as bars beside each other, with what they say in words.
 pub fn bars(counts: &[u64], label: &str) -> Markup {
     Markup(format!(
@@ -140,6 +145,7 @@ mod tests {
         let given_up = state("GIVEN_UP").0;
         assert!(given_up.contains("Given up") && given_up.contains(r#"title="GIVEN_UP""#));
         assert!(given_up.contains("status bad"));
+        assert_eq!(word("IN_MEMORY"), "In memory");
     }
 
     #[test]

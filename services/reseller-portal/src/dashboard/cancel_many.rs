@@ -58,7 +58,7 @@ fn form(frame: &Frame, id: Uuid, payload: &CancellationPayload, counted: &ToCanc
     let count = counted.ids.len() as u64;
     let by_status = counted.by_status.iter();
     let by_status: Vec<_> = by_status
-        .map(|(status, count)| format!("{} {status}", frame.number(*count)))
+        .map(|(status, count)| format!("{} {}", frame.number(*count), frame.word(status)))
         .collect();
     let mut said = match (count, counted.more) {
         (0, false) => vec!["Nothing waits that matches: there is nothing to cancel.".to_owned()],

@@ -246,7 +246,7 @@ async fn all_that_are_in_line_are_counted_before_they_are_cancelled(portal: Port
     looking.refused(&cancel, &[], 403).await;
     let form = browser.see(&cancel).await;
     assert!(
-        form.contains("<h1>Cancel 2 notifications</h1>") && form.contains("2 SCHEDULED"),
+        form.contains("<h1>Cancel 2 notifications</h1>") && form.contains("2 Scheduled"),
         "{form}"
     );
     let action = |form: &str| {

@@ -11,6 +11,7 @@ use domain::capability::Capability;
 use http::{HeaderValue, header};
 use http_api::{FieldProblem, Id, Ids, Payload, Problem};
 use pages::{Fields, Page, done};
+use store::webhook::VALID_SECRETS_MAX;
 use uuid::Uuid;
 
 use super::confirm::Confirm;
@@ -65,6 +66,12 @@ impl Secrets {
 
     fn active(&self) -> usize {
         self.secrets.iter().filter(|secret| secret.active).count()
+    }
+
+    /// How many may be valid at a time, where so many are.
+    fn full(&self) -> Option<u32> {
+        let valid = u32::try_from(self.active()).unwrap_or(u32::MAX);
+        (valid >= VALID_SECRETS_MAX).then_some(VALID_SECRETS_MAX)
     }
 
     /// When the last of those ends that were replaced and still sign.

@@ -191,13 +191,7 @@ async fn save(
         Ok(_) => Ok(done(&place(id), "The subscription is saved.")),
         Err(problem) if problem.kind() == CHANGED_MEANWHILE => {
             let (present, subscription) = versioned(&app, &manager, id).await?;
-            let detail = format!(
-                "The subscription was changed meanwhile: it now sends {} to {} and tells {} of trouble. What you typed stands below; \
-                 saving it again puts it in place of that.",
-                subscription.event_types.join(", "),
-                subscription.url,
-                subscription.email
-            );
+            let detail = changed_meanwhile(&form, &subscription);
             form.errors = vec![FieldProblem::new("", detail)];
             settings(&app, &manager, frame, (present, subscription), (Some(form), None)).await
         }
@@ -228,6 +222,55 @@ fn changes(form: &SubscriptionForm, now: &SubscriptionDocument) -> ChangePayload
         daily_quota: None,
         requests_per_second: None,
     }
+}
+
+/// Both versions of what was changed meanwhile: what it is now, where something else was typed; that stands in the form.
+fn changed_meanwhile(form: &SubscriptionForm, now: &SubscriptionDocument) -> String {
+    let other = changes(form, now);
+    let not = |is_so: bool| if is_so { "" } else { "not " };
+    let facts = [
+        (other.url.is_some(), format!("its URL is {}", now.url)),
+        (
+            other.event_types.is_some(),
+            format!("its events are {}", now.event_types.join(", ")),
+        ),
+        (
+            other.email.is_some(),
+            format!("its e-mail address is {}", now.email),
+        ),
+        (
+            other.description.is_some(),
+            format!("its description is \"{}\"", now.description),
+        ),
+        (
+            other.timeout_millis.is_some(),
+            format!("its time for an answer is {} ms", now.timeout_millis),
+        ),
+        (
+            other.retry_plan.is_some(),
+            format!("its plan of retries is {}", now.retry_plan.as_str()),
+        ),
+        (
+            other.retry_client_errors.is_some(),
+            format!("400 to 499 are {}tried again", not(now.retry_client_errors)),
+        ),
+        (
+            other.resend_after_outage.is_some(),
+            format!(
+                "after an outage it is {}sent again by itself",
+                not(now.resend_after_outage)
+            ),
+        ),
+    ];
+    let facts = facts.into_iter().filter(|(differs, _)| *differs);
+    let facts: Vec<_> = facts.map(|(_, fact)| fact).collect();
+    if facts.is_empty() {
+        return "The subscription was changed meanwhile, to what you typed.".to_owned();
+    }
+    format!(
+        "The subscription was changed meanwhile. Now {}. What you typed stands below; saving it again puts it in place of that.",
+        facts.join("; ")
+    )
 }
 
 /// Where an act leads back to.

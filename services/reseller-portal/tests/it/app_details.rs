@@ -8,7 +8,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::app::{ALL, entered};
-use crate::portal::Portal;
+use crate::portal::{Portal, id_of};
 
 #[testkit::test]
 async fn what_mends_a_challenge_follows_from_how_it_was_answered(portal: Portal) {
@@ -154,4 +154,55 @@ async fn a_list_is_taken_home_as_the_api_has_it(portal: Portal) {
         assert_eq!((&file["items"], &file["next"]), (&asked["items"], &Value::Null));
         assert_eq!(file["items"].as_array().unwrap().len(), 1, "{file}");
     }
+}
+
+#[testkit::test]
+async fn a_sixth_secret_is_not_offered(portal: Portal) {
+    let id = id_of(&portal.created().await);
+    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/secrets"));
+    let (offered, full) = (format!("{path}/rotate"), "5 are valid");
+    let page = browser.see(&path).await;
+    assert!(page.contains(&offered) && !page.contains(full), "{page}");
+    for _ in 0..4 {
+        portal
+            .done("POST", &format!("/subscriptions/{id}/secrets"), 201)
+            .await;
+    }
+    let page = browser.see(&path).await;
+    assert!(page.contains(full) && !page.contains(&offered), "{page}");
+}
+
+#[testkit::test]
+async fn what_a_visit_may_not_do_stays_with_the_reason_beside_it(portal: Portal) {
+    let unverified = SubscriptionRow::in_state(SubscriptionState::PendingVerification)
+        .make(&portal.pool)
+        .await;
+    let active = SubscriptionRow::active().make(&portal.pool).await;
+    let waiting = NotificationRow::in_state(NotificationState::Scheduled, active);
+    let waiting = waiting.make(&portal.pool).await.id.uuid();
+    let looking = entered(&portal, &[]).await;
+    for (path, control, lacks) in [
+        (format!("/app/s/{unverified}/verify"), "Challenge", "manage"),
+        (format!("/app/s/{active}/scheduled"), "Cancel all…", "resend"),
+        (format!("/app/n/{waiting}"), ">Cancel</button>", "resend"),
+    ] {
+        let page = looking.see(&path).await;
+        let why = format!("your link was made without {lacks}</span>");
+        assert!(page.contains(control) && page.contains(&why), "{path}: {page}");
+    }
+}
+
+#[testkit::test]
+async fn one_that_waits_is_told_as_one(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let row = NotificationRow::in_state(NotificationState::Scheduled, id);
+    row.make(&portal.pool).await;
+    let browser = entered(&portal, &ALL).await;
+    let page = browser.see(&format!("/app/s/{id}/deactivate")).await;
+    assert!(
+        page.contains("1 notification that waits in line is given up"),
+        "{page}"
+    );
+    let page = browser.see(&format!("/app/s/{id}/delete")).await;
+    assert!(page.contains("1 notification waits in line."), "{page}");
 }

@@ -223,6 +223,8 @@ async fn settings_are_saved_and_those_of_another_meanwhile_are_not_lost(portal: 
     let late = send(&form("Second", before)).await;
     assert_eq!(late.status, 422, "{}", late.html);
     assert!(late.html.contains("was changed meanwhile") && late.html.contains(r#"value="Second""#));
+    let both = "Now its description is &#34;First&#34;. What you typed stands below";
+    assert!(late.html.contains(both), "{}", late.html);
     let found = portal.see(&format!("/subscriptions/{subscription}")).await;
     assert_eq!(
         (&found["description"], &found["retryPlan"]),

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http_api::{Draft, Problem, Wrong};
+use domain::subscription::SubscriptionState;
+use http_api::{Draft, FieldProblem, Problem, Wrong};
 use pages::{Fields, Page};
 
 use super::frame::Frame;
-use super::subscription_form::{SubscriptionForm, groups};
-use super::{Route, confirm, verify};
+use super::subscription_form::{SubscriptionForm, offered};
+use super::{Route, confirm, verify, words};
 use crate::app::App;
 use crate::endpoint_checks::{self, CheckDocument, CheckPayload, StepDocument};
+use crate::problems::TOO_MANY_SUBSCRIPTIONS;
 use crate::request::{Manager, Reseller};
 use crate::sending_ips;
-use crate::subscriptions::{self, create::CreatePayload};
+use crate::subscriptions::{self, SubscriptionDocument, create::CreatePayload};
 
 const ADDRESS: &str = "/app/subscriptions/new";
 const CHECK: &str = "/app/subscriptions/new/check";
@@ -37,9 +39,15 @@ struct New {
     addresses: Vec<String>,
     /// How far a request to the endpoint got, if that was asked for.
     check: Option<CheckDocument>,
+    /// Those of which one has to be deleted first, the least needed first; none where there is room.
+    full: Vec<SubscriptionDocument>,
 }
 
 impl New {
+    fn place_of(&self, subscription: &SubscriptionDocument) -> String {
+        words::place(&subscription.url)
+    }
+
     fn step(&self, step: &StepDocument) -> &'static str {
         match step.step {
             "NAME" => "Name",
@@ -60,22 +68,38 @@ impl New {
     }
 }
 
-async fn new(app: &Arc<App>, frame: Frame, form: SubscriptionForm, check: Option<CheckDocument>) -> Response {
+async fn new(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    frame: Frame,
+    (form, check): (SubscriptionForm, Option<CheckDocument>),
+) -> Result<Response, Problem> {
     let status = confirm::status(&form.errors);
+    let mut full = super::subscriptions_of(app, reseller).await?;
+    if full.len() < app.config.reseller.subscription.maximum as usize {
+        full.clear();
+    }
+    full.sort_by_key(|one| match one.state {
+        SubscriptionState::Deactivated => 0,
+        SubscriptionState::PendingVerification => 1,
+        SubscriptionState::Degraded => 2,
+        SubscriptionState::Active => 3,
+    });
     let addresses = sending_ips::list(State(Arc::clone(app))).await.0.ips;
     let page = New {
         frame,
         form,
         addresses,
         check,
+        full,
     };
-    (status, Page(page)).into_response()
+    Ok((status, Page(page)).into_response())
 }
 
 async fn page(State(app): State<Arc<App>>, reseller: Reseller, frame: Frame) -> Result<Response, Problem> {
-    let groups = groups(&app, &reseller).await?;
-    let form = SubscriptionForm::empty(groups, app.config.reseller.replay.after_outage);
-    Ok(new(&app, frame, form, None).await)
+    let offered = offered(&app, &reseller).await?;
+    let form = SubscriptionForm::empty(offered, app.config.reseller.replay.after_outage);
+    new(&app, &reseller, frame, (form, None)).await
 }
 
 /// Sends a challenge to the endpoint that was typed, and shows how far it got. What else was typed stays.
@@ -85,14 +109,14 @@ async fn check(
     frame: Frame,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let groups = groups(&app, &manager).await?;
-    let mut form = SubscriptionForm::typed(&fields, groups);
+    let offered = offered(&app, &manager).await?;
+    let mut form = SubscriptionForm::typed(&fields, offered);
     let payload = CheckPayload {
         url: Some(form.url.clone()),
         secret: None,
     };
     let draft = Draft(payload, Wrong::default());
-    let checked = endpoint_checks::check(State(Arc::clone(&app)), manager, draft).await;
+    let checked = endpoint_checks::check(State(Arc::clone(&app)), manager.clone(), draft).await;
     let found = match checked {
         Ok(document) => Some(document.0),
         Err(problem) => {
@@ -100,7 +124,7 @@ async fn check(
             None
         }
     };
-    Ok(new(&app, frame, form, found).await)
+    new(&app, &manager, frame, (form, found)).await
 }
 
 /// Makes it, and shows its secret, this once. It is challenged when its person asks for that: before, the endpoint could not know the secret.
@@ -110,8 +134,8 @@ async fn make(
     frame: Frame,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let groups = groups(&app, &manager).await?;
-    let mut form = SubscriptionForm::typed(&fields, groups);
+    let offered = offered(&app, &manager).await?;
+    let mut form = SubscriptionForm::typed(&fields, offered);
     let payload = CreatePayload {
         url: Some(form.url.clone()),
         event_types: Some(form.event_types.clone()),
@@ -126,13 +150,14 @@ async fn make(
         daily_quota: None,
         requests_per_second: None,
     };
-    let made =
-        subscriptions::create(State(Arc::clone(&app)), manager, Draft(payload, Wrong::default())).await;
-    match made {
-        Ok((_, _, created)) => Ok(verify::made(frame, created.0)),
-        Err(problem) => {
-            form.errors = confirm::mendable(problem)?;
-            Ok(new(&app, frame, form, None).await)
+    let draft = Draft(payload, Wrong::default());
+    match subscriptions::create(State(Arc::clone(&app)), manager.clone(), draft).await {
+        Ok((_, _, created)) => return Ok(verify::made(frame, created.0)),
+        // The page says which there are.
+        Err(problem) if problem.kind() == TOO_MANY_SUBSCRIPTIONS => {
+            form.errors = vec![FieldProblem::new("", problem.detail())];
         }
+        Err(problem) => form.errors = confirm::mendable(problem)?,
     }
+    new(&app, &manager, frame, (form, None)).await
 }

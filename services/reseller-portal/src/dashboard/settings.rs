@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::confirm::Confirm;
 use super::frame::Frame;
-use super::subscription_form::{SubscriptionForm, groups};
+use super::subscription_form::{SubscriptionForm, offered};
 use super::{Route, confirm, words};
 use crate::activity::{self, StateDocument};
 use crate::app::App;
@@ -117,7 +117,7 @@ async fn settings(
 ) -> Result<Response, Problem> {
     let form = match form {
         Some(form) => form,
-        None => SubscriptionForm::of(&subscription, groups(app, reseller).await?),
+        None => SubscriptionForm::of(&subscription, offered(app, reseller).await?),
     };
     let status = if form.errors.is_empty() && wrong_code.is_none() {
         StatusCode::OK
@@ -173,7 +173,7 @@ async fn save(
 ) -> Result<Response, Problem> {
     let (present, subscription) = versioned(&app, &manager, id).await?;
     let before = fields.get("before").map_or(present, str::to_owned);
-    let mut form = SubscriptionForm::typed(&fields, groups(&app, &manager).await?);
+    let mut form = SubscriptionForm::typed(&fields, offered(&app, &manager).await?);
     let payload = changes(&form, &subscription);
     let is_moved = payload.url.is_some();
     let changed = subscriptions::change(

@@ -9,6 +9,7 @@ use pages::Fields;
 
 use super::confirm;
 use crate::app::App;
+use crate::bounds::{self, LimitsDocument};
 use crate::event_types;
 use crate::request::Reseller;
 use crate::subscriptions::SubscriptionDocument;
@@ -21,6 +22,12 @@ pub(super) struct Group {
     pub(super) types: Vec<(String, String)>,
 }
 
+/// What there is to choose from.
+pub(super) struct Offered {
+    pub(super) groups: Vec<Group>,
+    pub(super) limits: LimitsDocument,
+}
+
 /// A form of a subscription.
 pub(super) struct SubscriptionForm {
     pub(super) url: String,
@@ -31,12 +38,12 @@ pub(super) struct SubscriptionForm {
     pub(super) retry_plan: String,
     pub(super) retry_client_errors: bool,
     pub(super) resend_after_outage: bool,
-    pub(super) groups: Vec<Group>,
+    pub(super) offered: Offered,
     pub(super) errors: Vec<FieldProblem>,
 }
 
-/// The catalogue by beginnings, without what was retired.
-pub(super) async fn groups(app: &Arc<App>, reseller: &Reseller) -> Result<Vec<Group>, Problem> {
+/// The catalogue by beginnings, without what was retired, and what the installation allows.
+pub(super) async fn offered(app: &Arc<App>, reseller: &Reseller) -> Result<Offered, Problem> {
     let list = event_types::list(State(Arc::clone(app)), reseller.clone())
         .await?
         .0;
@@ -49,12 +56,15 @@ pub(super) async fn groups(app: &Arc<App>, reseller: &Reseller) -> Result<Vec<Gr
         }
     }
     let group = |(prefix, types)| Group { prefix, types };
-    Ok(groups.into_iter().map(group).collect())
+    Ok(Offered {
+        groups: groups.into_iter().map(group).collect(),
+        limits: bounds::show(State(Arc::clone(app)), reseller.clone()).await?.0,
+    })
 }
 
 impl SubscriptionForm {
     /// One that nothing was typed in.
-    pub(super) fn empty(groups: Vec<Group>, resend_after_outage: bool) -> Self {
+    pub(super) fn empty(offered: Offered, resend_after_outage: bool) -> Self {
         Self {
             url: String::new(),
             email: String::new(),
@@ -64,13 +74,13 @@ impl SubscriptionForm {
             retry_plan: "SHORT".to_owned(),
             retry_client_errors: false,
             resend_after_outage,
-            groups,
+            offered,
             errors: Vec::new(),
         }
     }
 
     /// One with what a subscription has.
-    pub(super) fn of(subscription: &SubscriptionDocument, groups: Vec<Group>) -> Self {
+    pub(super) fn of(subscription: &SubscriptionDocument, offered: Offered) -> Self {
         Self {
             url: subscription.url.clone(),
             email: subscription.email.clone(),
@@ -80,13 +90,13 @@ impl SubscriptionForm {
             retry_plan: subscription.retry_plan.as_str().to_owned(),
             retry_client_errors: subscription.retry_client_errors,
             resend_after_outage: subscription.resend_after_outage,
-            groups,
+            offered,
             errors: Vec::new(),
         }
     }
 
     /// One with what was typed, and what cannot be read of it.
-    pub(super) fn typed(fields: &Fields, groups: Vec<Group>) -> Self {
+    pub(super) fn typed(fields: &Fields, offered: Offered) -> Self {
         let text = |name| fields.get(name).unwrap_or_default().to_owned();
         Self {
             url: text("url"),
@@ -97,7 +107,7 @@ impl SubscriptionForm {
             retry_plan: text("retryPlan"),
             retry_client_errors: fields.get("retryClientErrors").is_some(),
             resend_after_outage: fields.get("resendAfterOutage").is_some(),
-            groups,
+            offered,
             errors: Vec::new(),
         }
     }
@@ -120,13 +130,13 @@ impl SubscriptionForm {
 
     /// Filters that were chosen and that the catalogue does not offer.
     pub(super) fn others(&self) -> Vec<&String> {
-        let offered = |filter: &str| {
-            filter == "*"
-                || self
-                    .groups
-                    .iter()
-                    .any(|group| group.prefix == filter || group.types.iter().any(|(name, _)| name == filter))
-        };
+        let offered =
+            |filter: &str| {
+                filter == "*"
+                    || self.offered.groups.iter().any(|group| {
+                        group.prefix == filter || group.types.iter().any(|(name, _)| name == filter)
+                    })
+            };
         self.event_types
             .iter()
             .filter(|filter| !offered(filter))
@@ -135,7 +145,7 @@ impl SubscriptionForm {
 
     /// How many event types the filters match, of how many.
     pub(super) fn matched(&self) -> (usize, usize) {
-        let types = self.groups.iter().flat_map(|group| &group.types);
+        let types = self.offered.groups.iter().flat_map(|group| &group.types);
         let is_matched = |name: &str| {
             self.event_types
                 .iter()

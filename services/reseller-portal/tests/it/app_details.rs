@@ -3,6 +3,7 @@
 use domain::notification::NotificationState;
 use domain::subscription::SubscriptionState;
 use serde_json::Value;
+use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -205,4 +206,35 @@ async fn one_that_waits_is_told_as_one(portal: Portal) {
     );
     let page = browser.see(&format!("/app/s/{id}/delete")).await;
     assert!(page.contains("1 notification waits in line."), "{page}");
+}
+
+#[testkit::test]
+async fn where_there_is_no_room_the_page_says_which_there_are(pool: PgPool) {
+    let portal = Portal::start_with(pool, |config| config.reseller.subscription.maximum = 1).await;
+    let browser = entered(&portal, &ALL).await;
+    let path = "/app/subscriptions/new";
+    let full = "You have 1 subscription, which is as many as there may be.";
+    let page = browser.see(path).await;
+    assert!(!page.contains(full), "{page}");
+    let offered = portal.see("/limits").await;
+    let retries = format!("Short: {}, within minutes or hours", offered["retries"]["SHORT"]);
+    assert!(page.contains(&retries), "{page}");
+    let id = id_of(&portal.created().await);
+    let typed = [
+        ("url", "https://reseller.example/hooks"),
+        ("eventTypes", "domain.*"),
+        ("email", "ops@reseller.example"),
+    ];
+    let settings = format!("/app/s/{id}/settings");
+    let refused = browser.refused(path, &typed, 422).await;
+    for part in [
+        full,
+        &settings,
+        "as many as there may be",
+        r#"value="https://reseller.example/hooks""#,
+    ] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    let page = browser.see(path).await;
+    assert!(page.contains(full) && page.contains(&settings), "{page}");
 }

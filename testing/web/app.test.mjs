@@ -65,6 +65,7 @@ test("a first subscription is made, verified and tested", async () => {
   await page.getByRole("link", { name: "New subscription" }).click();
   await page.fill("#url", `${urls.receiver}/first`);
   await page.getByRole("checkbox", { name: /All of them/ }).check();
+  assert.match(await page.locator("#eventTypes .hint").textContent(), /matches (\d+) of \1 event types/);
   await page.fill("#email", "web@example.org");
   await page.getByRole("button", { name: "Make the subscription" }).click();
   assert.match(await page.locator("#the-secret").textContent(), /^whsec_/);

@@ -297,6 +297,13 @@
         all.indeterminate = count > 0 && count < boxes.length;
       }
     }
+    for (const said of $$("[data-matched]")) {
+      const boxes = $$("[type=checkbox]", said.closest("fieldset"));
+      const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
+      const types = boxes.filter((box) => box.closest("details") && !box.value.endsWith("*")).map((box) => box.value);
+      const matched = types.filter((type) => chosen.some((filter) => (filter.endsWith("*") ? type.startsWith(filter.slice(0, -1)) : type === filter)));
+      if (said.textContent !== String(matched.length)) said.textContent = matched.length;
+    }
     showLive();
   };
 
@@ -312,7 +319,9 @@
     const places = $$("nav a[data-key]").map((link) => [`g ${link.dataset.key}`, ($(":scope > span:not(.count)", link) || link).textContent.trim()]);
     const list = make("dl", { class: "keys" });
     for (const [key, text] of [...keys, ...places]) list.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, text));
-    const zones = [...new Set([ownZone, "UTC", zone()])].map((name) => [name, name === ownZone ? `${name} (this computer's)` : name]);
+    const { quotaTz } = root.dataset;
+    const whose = (name) => (name === ownZone ? ` (this computer's)` : name === quotaTz ? " (the quota's)" : "");
+    const zones = [...new Set([ownZone, "UTC", quotaTz || "UTC", zone()])].map((name) => [name, name + whose(name)]);
     const dialog = make("dialog", { id: "help", "aria-labelledby": "help-title" }, make("h2", { id: "help-title" }, "Keys and preferences"),
       make("div", { class: "fields" },
         pick("theme", "Theme", [["", "As the system"], ["light", "Light"], ["dark", "Dark"]], preferences.get("theme") || ""),
@@ -401,7 +410,11 @@
   const copyLink = async (row) => {
     try {
       const url = new URL(row?.dataset.href || location.href, location.href);
-      if (main().dataset.since && url.searchParams.has("since")) url.searchParams.set("since", main().dataset.since);
+      const { since } = main().dataset;
+      if (since && (url.searchParams.has("since") || url.searchParams.has("hours"))) {
+        url.searchParams.delete("hours");
+        url.searchParams.set("since", since);
+      }
       await navigator.clipboard.writeText(url.href);
       say("The link is copied");
     } catch {

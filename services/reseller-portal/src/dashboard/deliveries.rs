@@ -6,7 +6,7 @@ use std::time::Duration;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, Days, NaiveDate, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, Days, DurationRound as _, MappedLocalTime, NaiveDate, SecondsFormat, TimeDelta, Utc};
 use domain::counted::of;
 use domain::notification::ERROR_TYPES;
 use domain::quota::{day_of, start_of};
@@ -235,6 +235,17 @@ impl Deliveries {
             around.address = around.with(name, value);
         }
         around.address
+    }
+
+    /// Since when a list of the last hours goes back, to the minute, for a link that shows the same later.
+    fn pinned(&self) -> Option<String> {
+        let hours: u32 = self.frame.asked("hours").parse().ok()?;
+        let zone = self.frame.preferences.zone;
+        let since = words::time(&self.frame.asked("since"), zone, MappedLocalTime::earliest);
+        let within = self.frame.now - TimeDelta::hours(hours.into());
+        let pinned = within.max(since.unwrap_or(within));
+        let minute = pinned.duration_trunc(TimeDelta::minutes(1)).ok()?;
+        Some(minute.to_rfc3339_opts(SecondsFormat::Secs, true))
     }
 
     /// How many rows a page has.

@@ -94,6 +94,11 @@ impl Frame {
         &self.config.portal.brand
     }
 
+    /// The zone in which the days of quotas begin.
+    pub(crate) fn quota_zone(&self) -> &'static str {
+        self.config.reseller.quota.time_zone.name()
+    }
+
     /// The origin of the page that frames this one.
     pub(crate) fn parent(&self) -> Option<&str> {
         self.visit.parent_origin.as_deref()

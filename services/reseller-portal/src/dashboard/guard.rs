@@ -42,9 +42,10 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
     let may = is_safe(request.method())
         || request.uri().path() == VIOLATIONS
         || is_of_this_origin(request.headers(), public_url);
+    let is_get = request.method() == Method::GET;
     let mut response = if may {
         let response = next.run(request).await;
-        page_of(response, None, &app, false).await
+        page_of(response, None, &app, is_get).await
     } else {
         let detail = "the request comes from another site: open the dashboard itself and try again";
         let problem = Problem::new(ProblemKind::FORBIDDEN, detail).into_response();
@@ -134,6 +135,8 @@ struct ProblemAlone {
     name: String,
     status: u16,
     details: Details,
+    /// In how many seconds the page asks for itself again, if it does.
+    again: Option<u32>,
 }
 
 /// A problem becomes a page; everything else stays as it is. Only a page that was asked for with `GET` may ask for itself again: a form would be
@@ -145,7 +148,9 @@ async fn page_of(response: Response, frame: Option<Frame>, app: &App, is_get: bo
     };
     let status = head.status.as_u16();
     let retry_after = head.headers.get(header::RETRY_AFTER);
-    let seconds = |value: &HeaderValue| value.to_str().ok()?.parse().ok();
+    let seconds = |value: &HeaderValue| value.to_str().ok()?.parse::<u32>().ok();
+    let again = retry_after.and_then(seconds).filter(|_| is_get);
+    let is_alone = frame.is_none();
     let mut page = match frame {
         Some(frame) => Page(ProblemPage {
             is_stale: details.kind == AUTHENTICATION_TOO_OLD.uri(),
@@ -162,6 +167,7 @@ async fn page_of(response: Response, frame: Option<Frame>, app: &App, is_get: bo
                 name: app.config.portal.brand.name.clone(),
                 status,
                 details,
+                again,
             });
             framed(page.into_response(), app)
         }
@@ -170,6 +176,11 @@ async fn page_of(response: Response, frame: Option<Frame>, app: &App, is_get: bo
     if let Some(retry_after) = retry_after {
         page.headers_mut()
             .insert(header::RETRY_AFTER, retry_after.clone());
+    }
+    // It has no script that could do it.
+    if let Some(seconds) = again.filter(|_| is_alone) {
+        page.headers_mut()
+            .insert(header::REFRESH, HeaderValue::from(seconds));
     }
     page
 }

@@ -1,5 +1,6 @@
 //! Details of the pages: what leads from one to another, and what they say where something is not as usual.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationState;
 use domain::subscription::SubscriptionState;
 use serde_json::Value;
@@ -237,4 +238,25 @@ async fn where_there_is_no_room_the_page_says_which_there_are(pool: PgPool) {
     }
     let page = browser.see(path).await;
     assert!(page.contains(full) && page.contains(&settings), "{page}");
+}
+
+#[testkit::test]
+async fn a_list_of_the_last_hours_says_since_when_it_goes_back(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let browser = entered(&portal, &ALL).await;
+    for list in ["/app/deliveries".to_owned(), format!("/app/s/{id}/deliveries")] {
+        assert!(!browser.see(&list).await.contains("data-since"));
+        let before = portal.now();
+        let page = browser.see(&format!("{list}?hours=24")).await;
+        let (_, rest) = page.split_once(r#"data-since=""#).unwrap();
+        let since: DateTime<Utc> = rest.split_once('"').unwrap().0.parse().unwrap();
+        let day = TimeDelta::hours(24);
+        let minute = TimeDelta::minutes(1);
+        assert!(
+            (before - day - minute..=portal.now() - day).contains(&since),
+            "{since}"
+        );
+    }
+    let page = browser.see("/app").await;
+    assert!(page.contains(r#"data-quota-tz="UTC""#), "{page}");
 }

@@ -4,6 +4,7 @@ use config::Secret;
 use sqlx::{ConnectOptions as _, PgPool};
 use testkit::{FaultProxy, eventually};
 
+use crate::app::entered;
 use crate::portal::{Portal, problem, subscription};
 
 #[testkit::test]
@@ -43,4 +44,27 @@ async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
     })
     .await;
     assert_eq!(portal.all("/subscriptions", 50).await.len(), 1);
+}
+
+#[testkit::test]
+async fn a_page_that_the_database_keeps_away_is_asked_for_again_by_itself(pool: PgPool) {
+    let url = pool.connect_options().to_url_lossy().to_string();
+    let (proxy, through) = FaultProxy::for_url(&url).await;
+    let portal = Portal::start_with(pool, |config| {
+        config.database.url = Secret::new(through);
+    })
+    .await;
+    let browser = entered(&portal, &[]).await;
+    proxy.cut();
+    let page = browser.get("/app").await;
+    let seconds = page.header("retry-after");
+    assert_eq!((page.status, page.header("refresh")), (503, seconds), "{page:?}");
+    assert!(
+        page.html.contains(&format!("asked for again in {seconds} s.")),
+        "{}",
+        page.html
+    );
+    // A form would be sent a second time.
+    let form = browser.post("/app/preferences", &[]).await;
+    assert_eq!((form.status, form.header("refresh")), (503, ""), "{form:?}");
 }

@@ -260,3 +260,19 @@ async fn a_list_of_the_last_hours_says_since_when_it_goes_back(portal: Portal) {
     let page = browser.see("/app").await;
     assert!(page.contains(r#"data-quota-tz="UTC""#), "{page}");
 }
+
+#[testkit::test]
+async fn an_older_part_of_a_list_leads_back_to_the_newest(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let browser = entered(&portal, &["manage"]).await;
+    for act in ["pause", "resume"] {
+        browser.act(&format!("/app/s/{id}/{act}"), &[]).await;
+    }
+    let newest = browser.see("/app/activity?limit=1").await;
+    assert!(!newest.contains("Newest first"), "{newest}");
+    let (before, _) = newest.split_once(r#"">Older</a>"#).unwrap();
+    let older = before.rsplit_once(r#"href=""#).unwrap().1;
+    let page = browser.see(&older.replace("&#38;", "&")).await;
+    let back = r#"rel="prev" href="/app/activity?limit=1">Newest first"#;
+    assert!(page.contains(back), "{page}");
+}

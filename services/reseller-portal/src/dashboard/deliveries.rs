@@ -270,12 +270,20 @@ impl Deliveries {
     }
 
     fn is_filtered(&self) -> bool {
-        self.is_asked(&["subscription", "status", "eventType", "code", "hours"]) || self.is_filtered_more()
+        self.is_asked(&[
+            "subscription",
+            "status",
+            "eventType",
+            "code",
+            "hours",
+            "since",
+            "until",
+        ]) || self.is_filtered_more()
     }
 
     /// Whether it is filtered by what sending all again is not.
     fn is_filtered_more(&self) -> bool {
-        self.is_asked(&["value", "error", "since", "until", "q"])
+        self.is_asked(&["value", "error", "q"])
     }
 
     fn errors(&self) -> [&'static str; 8] {

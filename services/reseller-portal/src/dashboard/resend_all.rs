@@ -7,7 +7,8 @@ use askama::Template;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::TimeDelta;
+use chrono::{MappedLocalTime, TimeDelta};
+use chrono_tz::Tz;
 use domain::subscription::SubscriptionState;
 use http_api::{Draft, FieldProblem, Id, Problem, Wrong};
 use pages::{Fields, Page, TYPED_ABOVE, done};
@@ -40,6 +41,8 @@ struct Typed {
     event_types: String,
     code: String,
     hours: String,
+    since: String,
+    until: String,
     per_second: String,
     errors: Vec<FieldProblem>,
     preview: Option<Ran>,
@@ -147,6 +150,8 @@ impl Typed {
             event_types: frame.asked("eventType"),
             code: frame.asked("code"),
             hours: frame.asked("hours"),
+            since: words::field(&frame.asked("since"), frame.preferences.zone),
+            until: words::field(&frame.asked("until"), frame.preferences.zone),
             ..Self::default()
         }
     }
@@ -158,12 +163,14 @@ impl Typed {
             event_types: text("eventTypes"),
             code: text("code"),
             hours: text("hours"),
+            since: text("since"),
+            until: text("until"),
             per_second: text("perSecond"),
             ..Self::default()
         }
     }
 
-    fn payload(&self, app: &App, dry_run: bool) -> Result<ResendPayload, Vec<FieldProblem>> {
+    fn payload(&self, app: &App, (zone, dry_run): (Tz, bool)) -> Result<ResendPayload, Vec<FieldProblem>> {
         let mut errors = Vec::new();
         let mut number = |field: &'static str, text: &str, most: u32| -> Option<u32> {
             let parsed = text.parse().ok().filter(|number| (1..=most).contains(number));
@@ -182,6 +189,18 @@ impl Typed {
             &self.per_second,
             app.config.reseller.replay.per_second,
         );
+        let week = app.now() - TimeDelta::hours(WEEK.into());
+        let within = hours.map(|hours| app.now() - TimeDelta::hours(hours.into()));
+        let since = words::time(&self.since, zone, MappedLocalTime::earliest);
+        let until = words::time(&self.until, zone, MappedLocalTime::latest);
+        for (field, text, time) in [("since", &self.since, since), ("until", &self.until, until)] {
+            if time.is_none() && !text.is_empty() {
+                errors.push(FieldProblem::new(
+                    field,
+                    "must be a time such as 2026-11-21T12:00",
+                ));
+            }
+        }
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -192,8 +211,9 @@ impl Typed {
             statuses: Some(self.statuses.clone()).filter(|statuses| !statuses.is_empty()),
             event_types: Some(types).filter(|types| !types.is_empty()),
             code: code.and_then(|code| u16::try_from(code).ok()),
-            since: hours.map(|hours| app.now() - TimeDelta::hours(hours.into())),
-            until: None,
+            // Both hold, so that the later one does.
+            since: Some(since.max(within).unwrap_or(week)),
+            until,
             dry_run: Some(dry_run),
             per_second,
         })
@@ -219,11 +239,11 @@ async fn run(
     app: &Arc<App>,
     resender: &Resender,
     targets: &[SubscriptionDocument],
-    (typed, dry_run): (&Typed, bool),
+    (typed, zone, dry_run): (&Typed, Tz, bool),
 ) -> Result<Result<Ran, Vec<FieldProblem>>, Problem> {
     let mut ran: Option<Ran> = None;
     for target in targets {
-        let payload = match typed.payload(app, dry_run) {
+        let payload = match typed.payload(app, (zone, dry_run)) {
             Ok(payload) => payload,
             Err(errors) => return Ok(Err(errors)),
         };
@@ -300,9 +320,9 @@ async fn carry_out(
     frame: Frame,
     (of, fields): (Option<Uuid>, &Fields),
 ) -> Result<Response, Problem> {
-    let typed = Typed::of(fields);
+    let (typed, zone) = (Typed::of(fields), frame.preferences.zone);
     let targets = targets(app, resender, of).await?;
-    let preview = match run(app, resender, &targets, (&typed, true)).await? {
+    let preview = match run(app, resender, &targets, (&typed, zone, true)).await? {
         Ok(preview) => preview,
         Err(errors) => return form(app, resender, frame, of, Typed { errors, ..typed }).await,
     };
@@ -315,7 +335,7 @@ async fn carry_out(
         };
         return form(app, resender, frame, of, typed).await;
     }
-    match run(app, resender, &targets, (&typed, false)).await? {
+    match run(app, resender, &targets, (&typed, zone, false)).await? {
         Ok(sent) => {
             let (count, rate) = (frame.number(sent.sum.count), frame.number(sent.sum.per_second));
             let each = if of.is_none() { " to each endpoint" } else { "" };

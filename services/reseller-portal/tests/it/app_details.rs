@@ -276,3 +276,54 @@ async fn an_older_part_of_a_list_leads_back_to_the_newest(portal: Portal) {
     let back = r#"rel="prev" href="/app/activity?limit=1">Newest first"#;
     assert!(page.contains(back), "{page}");
 }
+
+#[testkit::test]
+async fn all_that_match_in_a_range_of_time_are_sent_again(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let row = NotificationRow::in_state(NotificationState::Sent, id);
+    row.make(&portal.pool).await;
+    let browser = entered(&portal, &ALL).await;
+    let at = |hours| {
+        let at = portal.now() + TimeDelta::hours(hours);
+        at.format("%Y-%m-%dT%H:%M").to_string()
+    };
+    let (early, late) = (at(-2), at(1));
+    let list = format!("/app/s/{id}/deliveries?since={early}&until={late}");
+    assert!(browser.see(&list).await.contains("Send all again that match"));
+    let again = format!("/app/s/{id}/resend");
+    let form = browser.see(&format!("{again}?since={early}&until={late}")).await;
+    for value in [&early, &late] {
+        assert!(form.contains(&format!(r#"value="{value}""#)), "{form}");
+    }
+    for (since, until, is_found) in [(&early, &late, true), (&at(-5), &at(-3), false)] {
+        let typed = [
+            ("since", since.as_str()),
+            ("until", until.as_str()),
+            ("count", "on"),
+        ];
+        let counted = browser.post(&again, &typed).await;
+        assert_eq!(counted.status, 200, "{}", counted.html);
+        assert_eq!(
+            counted.html.contains("Send 1 again"),
+            is_found,
+            "{}",
+            counted.html
+        );
+    }
+    let all = browser.post(&again, &[("count", "on")]).await;
+    assert!(
+        all.html.contains("Send 1 again"),
+        "no filter is all: {}",
+        all.html
+    );
+    for (wrong, said) in [
+        ([("since", "soon"), ("until", "")], "must be a time such as"),
+        ([("since", &*late), ("until", &*early)], "must be before until"),
+    ] {
+        let refused = browser.refused(&again, &wrong, 422).await;
+        assert!(
+            refused.contains(said) && refused.contains(r#"id="since-error""#),
+            "{refused}"
+        );
+    }
+}

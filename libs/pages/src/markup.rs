@@ -75,11 +75,12 @@ pub fn small_bars(counts: &[u64], tone: &str, label: &str) -> Markup {
     ))
 }
 
-/// How a part of a bar is filled that stands on or beside parts of other states: what failed has a hatch, since colour alone does not tell
+/// How a part of a bar is filled that stands on or beside parts of other states: what failed has a hatch and what is tried again dots, since colour alone does not tell
 /// everyone what it is.
 pub fn fill(tone: &str) -> String {
     match tone {
         "bad" => r#"fill="url(#hatch)""#.to_owned(),
+        "warn" => r#"fill="url(#dots)""#.to_owned(),
         other => format!(r#"class="fill-{}""#, escape(other)),
     }
 }
@@ -152,7 +153,10 @@ mod tests {
     fn what_failed_is_told_from_the_rest_by_more_than_its_colour() {
         assert_eq!(fill("ok"), r#"class="fill-ok""#);
         assert_eq!(fill("bad"), r#"fill="url(#hatch)""#);
-        assert!(icons().0.contains(r#"<pattern id="hatch""#));
+        assert_eq!(fill("warn"), r#"fill="url(#dots)""#);
+        for pattern in [r#"<pattern id="hatch""#, r#"<pattern id="dots""#] {
+            assert!(icons().0.contains(pattern));
+        }
     }
 
     #[test]

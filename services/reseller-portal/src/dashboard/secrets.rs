@@ -49,6 +49,8 @@ struct Secrets {
     secrets: Vec<SecretDocument>,
     /// Who made secrets, by their identifiers.
     makers: HashMap<Uuid, String>,
+    /// Who made the subscription, and its first secret with it.
+    creator: Option<String>,
     metrics: MetricsDocument,
     /// Whether the installation shows a secret again.
     are_shown: bool,
@@ -59,9 +61,12 @@ impl Secrets {
         words::host(&self.subscription.url)
     }
 
-    /// Who made it; of what was made with its subscription or long ago that is not said here.
+    /// Who made it; of what was made long ago that is not known here.
     fn maker(&self, secret: &SecretDocument) -> &str {
-        self.makers.get(&secret.id).map_or("–", String::as_str)
+        let is_first = secret.created_at == self.subscription.created_at;
+        let creator = self.creator.as_deref().filter(|_| is_first);
+        let maker = self.makers.get(&secret.id).map(String::as_str);
+        maker.or(creator).unwrap_or("–")
     }
 
     fn active(&self) -> usize {
@@ -166,6 +171,7 @@ async fn page(
     let subscription = super::subscription(&app, &reseller, id).await?;
     let secrets = list(&app, &reseller, id).await?;
     let makers = makers(&app, &reseller).await?;
+    let creator = creator(&app, &reseller, id).await?;
     // A secret that was made or revoked is what endpoints stumble over.
     let changes = secrets
         .iter()
@@ -178,6 +184,7 @@ async fn page(
         subscription,
         secrets,
         makers,
+        creator,
         metrics,
         are_shown: app.config.reseller.secrets.allow_viewing,
     }))
@@ -191,6 +198,15 @@ async fn makers(app: &App, reseller: &Reseller) -> Result<HashMap<Uuid, String>,
         Some((secret, act.name?))
     });
     Ok(made.collect())
+}
+
+/// Who made a subscription, if it is one of the latest.
+async fn creator(app: &App, reseller: &Reseller, id: Uuid) -> Result<Option<String>, Problem> {
+    let acts = activity::done_to_subscriptions(app, reseller, "subscription.create").await?;
+    let mut acts = acts.into_iter();
+    Ok(acts
+        .find(|act| act.subscription_id == Some(id))
+        .and_then(|act| act.name))
 }
 
 fn overlap(app: &App) -> TimeDelta {

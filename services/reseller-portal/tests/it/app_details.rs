@@ -327,3 +327,14 @@ async fn all_that_match_in_a_range_of_time_are_sent_again(portal: Portal) {
         );
     }
 }
+
+#[testkit::test]
+async fn who_made_a_subscription_made_its_first_secret(portal: Portal) {
+    let id = id_of(&portal.created().await);
+    let acts = portal.see("/activity?action=subscription").await;
+    let name = acts["items"][0]["name"].as_str().unwrap().to_owned();
+    let browser = entered(&portal, &ALL).await;
+    let page = browser.see(&format!("/app/s/{id}/secrets")).await;
+    let by = format!(r#"data-label="By" class="wrap">{name}<"#);
+    assert!(page.contains(&by), "{by}: {page}");
+}

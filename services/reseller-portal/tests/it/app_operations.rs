@@ -265,7 +265,7 @@ async fn deliveries_are_shown_as_bars_and_a_table(portal: Portal) {
             "{hours}: {page}"
         );
         assert!(
-            page.contains("fill-warn") && page.contains("75 %"),
+            page.contains("url(#dots)") && page.contains("75 %"),
             "{hours}: {page}"
         );
         let of_type = page.split("eventType=domain.created").nth(1).unwrap_or_default();

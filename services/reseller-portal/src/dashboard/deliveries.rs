@@ -265,6 +265,44 @@ impl Deliveries {
         })
     }
 
+    /// Statuses to choose from.
+    fn statuses(&self) -> Vec<(String, String)> {
+        let offered = [
+            ("SENT", "Delivered"),
+            ("FAILED,GIVEN_UP", "Not delivered"),
+            ("RETRY", "Tried again"),
+            ("SCHEDULED", "Waits for quota or rate"),
+            ("PENDING,IN_MEMORY,RETRY,SCHEDULED", "Not ended"),
+        ];
+        self.with_asked("status", &offered, |asked| {
+            let words: Vec<_> = asked.split(',').map(|status| self.frame.word(status)).collect();
+            words.join(", ")
+        })
+    }
+
+    /// Times to choose from, in hours.
+    fn spans(&self) -> Vec<(String, String)> {
+        let offered = [("1", "The last hour"), ("24", "24 hours"), ("72", "3 days")];
+        self.with_asked("hours", &offered, |asked| format!("{asked} hours"))
+    }
+
+    /// What is offered, and what the address asks for besides, as links of other pages do: a choice must not show what is not so.
+    fn with_asked(
+        &self,
+        name: &str,
+        offered: &[(&str, &str)],
+        said: impl Fn(&str) -> String,
+    ) -> Vec<(String, String)> {
+        let own = |(value, word): &(&str, &str)| ((*value).to_owned(), (*word).to_owned());
+        let mut choices: Vec<_> = offered.iter().map(own).collect();
+        let asked = self.frame.asked(name);
+        if !asked.is_empty() && choices.iter().all(|(value, _)| *value != asked) {
+            let word = said(&asked);
+            choices.push((asked, word));
+        }
+        choices
+    }
+
     fn is_asked(&self, names: &[&str]) -> bool {
         names.iter().any(|name| !self.frame.asked(name).is_empty())
     }

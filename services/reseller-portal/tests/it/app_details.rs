@@ -338,3 +338,24 @@ async fn who_made_a_subscription_made_its_first_secret(portal: Portal) {
     let by = format!(r#"data-label="By" class="wrap">{name}<"#);
     assert!(page.contains(&by), "{by}: {page}");
 }
+
+#[testkit::test]
+async fn a_filter_shows_what_a_link_asked_for(portal: Portal) {
+    SubscriptionRow::active().make(&portal.pool).await;
+    let browser = entered(&portal, &ALL).await;
+    let page = browser
+        .see("/app/deliveries?status=RETRY,FAILED,GIVEN_UP&hours=5")
+        .await;
+    for chosen in [
+        r#"<option value="RETRY,FAILED,GIVEN_UP" selected>Retry, Failed, Given up</option>"#,
+        r#"<option value="5" selected>5 hours</option>"#,
+    ] {
+        assert!(page.contains(chosen), "{chosen}: {page}");
+    }
+    let plain = browser.see("/app/deliveries?status=SENT").await;
+    assert!(
+        plain.contains(r#"<option value="SENT" selected>Delivered</option>"#),
+        "{plain}"
+    );
+    assert_eq!(plain.matches("<option value=\"SENT\"").count(), 1, "{plain}");
+}

@@ -43,7 +43,7 @@ pub(crate) struct ReplayParams {
 }
 
 /// A replay to be made.
-#[derive(Deserialize, ToSchema)]
+#[derive(Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 #[schema(as = ReplayRequest)]
 pub(crate) struct ReplayPayload {

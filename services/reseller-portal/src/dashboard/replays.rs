@@ -7,11 +7,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::MappedLocalTime;
+use chrono_tz::Tz;
 use domain::capability::Capability;
 use domain::subscription::ReplayStatus;
 use http_api::paging::List;
 use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, Wrong};
-use pages::{Fields, Markup, Page, done};
+use pages::{Fields, Markup, Page, TYPED_ABOVE, done};
 use uuid::Uuid;
 
 use super::confirm::Confirm;
@@ -106,6 +107,10 @@ impl NewReplay {
     fn wrong(&self, field: &str) -> Option<&str> {
         confirm::wrong(&self.typed.errors, field)
     }
+
+    fn is_typed(&self, preview: &ReplayPreviewDocument) -> bool {
+        preview.count > TYPED_ABOVE
+    }
 }
 
 fn place(id: Uuid) -> String {
@@ -181,6 +186,36 @@ async fn ask(
     form(&app, &reseller, frame, id, typed).await
 }
 
+/// What was typed, and the replay that it asks for.
+fn read(fields: &Fields, zone: Tz) -> (Typed, ReplayPayload) {
+    let text = |name| fields.get(name).unwrap_or_default().to_owned();
+    let typed = Typed {
+        since: text("since"),
+        until: text("until"),
+        event_types: text("eventTypes"),
+        statuses: fields.all("status"),
+        ..Typed::default()
+    };
+    let types = typed.event_types.split([',', ' ', '\n']);
+    let types: Vec<_> = types.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let payload = ReplayPayload {
+        since: words::time(&typed.since, zone, MappedLocalTime::earliest),
+        until: words::time(&typed.until, zone, MappedLocalTime::latest),
+        event_types: Some(types).filter(|types| !types.is_empty()),
+        statuses: Some(typed.statuses.clone()).filter(|statuses| !statuses.is_empty()),
+        dry_run: Some(true),
+    };
+    (typed, payload)
+}
+
+/// What keeps a replay of so many from being started: the number of many has to be typed.
+fn objection(typed: Option<&str>, count: u64) -> Option<FieldProblem> {
+    let typed = typed.map(|number| number.replace([',', ' '], ""));
+    let is_agreed = count <= TYPED_ABOVE || typed == Some(count.to_string());
+    (!is_agreed).then(|| FieldProblem::new("number", format!("must be {count}")))
+}
+
+/// Counts first, also where that was not asked for: how many they are decides whether their number has to be typed.
 async fn start(
     State(app): State<Arc<App>>,
     resender: Resender,
@@ -188,52 +223,42 @@ async fn start(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let text = |name| fields.get(name).unwrap_or_default().to_owned();
-    let (since, until) = (text("since"), text("until"));
-    let zone = frame.preferences.zone;
     let is_count = fields.get("count").is_some();
-    let (statuses, event_types) = (fields.all("status"), text("eventTypes"));
-    let types = event_types
-        .split([',', ' ', '\n'])
-        .filter(|name| !name.is_empty());
-    let types: Vec<_> = types.map(str::to_owned).collect();
-    let payload = ReplayPayload {
-        since: words::time(&since, zone, MappedLocalTime::earliest),
-        until: words::time(&until, zone, MappedLocalTime::latest),
-        event_types: Some(types).filter(|types| !types.is_empty()),
-        statuses: Some(statuses.clone()).filter(|statuses| !statuses.is_empty()),
-        dry_run: Some(is_count),
-    };
-    let is_wrong = !until.is_empty() && payload.until.is_none();
-    let typed = Typed {
-        since,
-        until,
-        event_types,
-        statuses,
-        ..Typed::default()
-    };
-    if is_wrong {
-        let errors = vec![FieldProblem::new(
-            "until",
-            "must be a time such as 2026-11-21T12:00",
-        )];
+    let (typed, payload) = read(&fields, frame.preferences.zone);
+    if !typed.until.is_empty() && payload.until.is_none() {
+        let detail = "must be a time such as 2026-11-21T12:00";
+        let errors = vec![FieldProblem::new("until", detail)];
         return form(&app, &resender, frame, id, Typed { errors, ..typed }).await;
     }
-    let draft = Draft(payload, Wrong::default());
-    match replays::create(State(Arc::clone(&app)), resender.clone(), Id(id), draft).await {
-        Ok((_, _, Json(ReplayAnswer::Made(_)))) => Ok(done(
-            &place(id),
-            "The replay has begun: this page shows how far it is.",
-        )),
-        Ok((_, _, Json(ReplayAnswer::Preview(preview)))) => {
-            let preview = Some(preview);
-            form(&app, &resender, frame, id, Typed { preview, ..typed }).await
-        }
+    let counting = Draft(payload.clone(), Wrong::default());
+    let preview = match replays::create(State(Arc::clone(&app)), resender.clone(), Id(id), counting).await {
+        Ok((_, _, Json(ReplayAnswer::Preview(preview)))) => preview,
+        Ok((_, _, Json(ReplayAnswer::Made(_)))) => return Ok(begun(id)),
         Err(problem) => {
             let errors = confirm::mendable(problem)?;
-            form(&app, &resender, frame, id, Typed { errors, ..typed }).await
+            return form(&app, &resender, frame, id, Typed { errors, ..typed }).await;
         }
+    };
+    let objection = objection(fields.get("number"), preview.count).filter(|_| !is_count);
+    if is_count || objection.is_some() {
+        let typed = Typed {
+            errors: objection.into_iter().collect(),
+            preview: Some(preview),
+            ..typed
+        };
+        return form(&app, &resender, frame, id, typed).await;
     }
+    let payload = ReplayPayload {
+        dry_run: None,
+        ..payload
+    };
+    let draft = Draft(payload, Wrong::default());
+    replays::create(State(app), resender, Id(id), draft).await?;
+    Ok(begun(id))
+}
+
+fn begun(id: Uuid) -> Response {
+    done(&place(id), "The replay has begun: this page shows how far it is.")
 }
 
 fn cancellation(frame: &Frame, id: Uuid, replay: &ReplayDocument) -> Confirm {
@@ -273,4 +298,27 @@ async fn cancel(
 ) -> Result<Response, Problem> {
     replays::cancel(State(app), resender, Ids(id, replay)).await?;
     Ok(done(&place(id), "The replay is cancelled and goes on no more."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_of_many_is_started_with_their_number_alone() {
+        for (typed, count, is_right) in [
+            (None, 0, true),
+            (None, 1_000, true),
+            (None, 1_001, false),
+            (Some("1000"), 1_001, false),
+            (Some("1001"), 1_001, true),
+            (Some("1,001"), 1_001, true),
+        ] {
+            assert_eq!(
+                objection(typed, count).is_none(),
+                is_right,
+                "{typed:?} of {count}"
+            );
+        }
+    }
 }

@@ -204,7 +204,9 @@ impl Finding {
             "unverified" | "challenge-failed" => ("hold", "verify", "Verify it"),
             "held" => ("hold", "settings", "Settings"),
             "secret-ends" => ("wait", "secrets", "Secrets"),
-            "quota-used" | "quota-used-up" => ("wait", "deliveries?status=SCHEDULED", "See what waits"),
+            // Nothing waits yet, and more can be asked for.
+            "quota-used" => ("wait", "quota", "Quota"),
+            "quota-used-up" => ("wait", "deliveries?status=SCHEDULED", "See what waits"),
             // It is deactivated, for one of several reasons.
             _ => ("bad", "settings", "Settings"),
         };

@@ -359,3 +359,20 @@ async fn a_filter_shows_what_a_link_asked_for(portal: Portal) {
     );
     assert_eq!(plain.matches("<option value=\"SENT\"").count(), 1, "{plain}");
 }
+
+#[testkit::test]
+async fn a_quota_that_is_nearly_used_leads_to_where_more_is_asked_for(portal: Portal) {
+    let id = SubscriptionRow::active().daily_quota(10).make(&portal.pool).await;
+    sqlx::query(
+        "INSERT INTO subscription_budgets (subscription_id, day, used, quota) VALUES ($1, $2, 8, 10)
+         ON CONFLICT (subscription_id) DO UPDATE SET day = excluded.day, used = 8, quota = 10",
+    )
+    .bind(id)
+    .bind(portal.now().date_naive())
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let page = entered(&portal, &[]).await.see("/app").await;
+    let leads = format!(r#"href="/app/s/{id}/quota" aria-label="Quota: "#);
+    assert!(page.contains(&leads), "{page}");
+}

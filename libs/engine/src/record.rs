@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use lifecycle::error_chain;
 use telemetry::Metric;
 use telemetry::traces::{Context, Span, Statement};
+use tokio::sync::mpsc;
 
 use crate::claim::RETRY_PAUSE;
 use crate::message::Message;
@@ -37,6 +38,19 @@ impl Batch {
     pub(crate) fn end(self) {
         drop(self.statement.executed(self.members, self.started, self.rows));
     }
+}
+
+/// Takes what else comes until then, up to `most` in all.
+pub(crate) async fn gather<T>(
+    outbox: &mut mpsc::Receiver<T>,
+    batch: &mut Vec<T>,
+    most: usize,
+    until: Instant,
+) {
+    let taking =
+        async { while batch.len() < most && outbox.recv_many(batch, most - batch.len()).await > 0 {} };
+    // What was taken when the time is over stays taken.
+    let _ = tokio::time::timeout_at(until.into(), taking).await;
 }
 
 /// Writes outcomes, tells `note` of each whether it was accepted, and returns their messages, which may be settled now.

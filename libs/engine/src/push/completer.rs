@@ -1,9 +1,10 @@
 //! The last stage: outcomes are recorded in batches, then their messages are settled.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::lifecycle::Event;
+use domain::linger::{Linger, Pace};
 use domain::push::{ErrorType, PushId};
 use lifecycle::error_chain;
 use store::Store;
@@ -13,13 +14,19 @@ use telemetry::traces::Span;
 use tokio::sync::mpsc;
 
 use crate::message::Message;
-use crate::record::{RECORD_LIMIT, record_all};
+use crate::record::{RECORD_LIMIT, gather, record_all};
 
 use super::spans;
 use super::work::{AttemptResult, dead_letter_reason};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;
+/// Between two statements when there are some outcomes a second: no caller waits for one to be recorded, and at the pace of sends each would
+/// have a statement of its own.
+const PACES: &[Pace] = &[Pace {
+    from: 100,
+    interval: Duration::from_millis(40),
+}];
 /// How long a push is put off that could not be tried for want of something of our own.
 const POSTPONEMENT: Duration = Duration::from_secs(5);
 
@@ -33,7 +40,12 @@ impl Completer {
     /// be forgotten, and the bounded channel before it stops further sends.
     pub(crate) async fn run(self, mut outbox: mpsc::Receiver<AttemptResult>) {
         let mut batch = Vec::with_capacity(BATCH);
+        let mut linger = Linger::new(PACES);
         while outbox.recv_many(&mut batch, BATCH).await > 0 {
+            if let Some(until) = linger.wait(Instant::now()) {
+                gather(&mut outbox, &mut batch, BATCH, until).await;
+            }
+            linger.begin(Instant::now(), batch.len());
             let (mut completed, mut released, mut put_off) = (Vec::new(), Vec::new(), Vec::new());
             for result in batch.drain(..) {
                 match result {
@@ -62,9 +74,7 @@ impl Completer {
             }
         };
         let id = |completion: &Completion| completion.id;
-        for message in record_all(Some(spans::COMPLETE), completed, id, write, note).await {
-            message.ack().await;
-        }
+        Message::ack_all(record_all(Some(spans::COMPLETE), completed, id, write, note).await).await;
     }
 
     /// Their messages go back to the queue, save those of pushes that are deferred, or all of them when it is `for_later`.

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::message::Message;
-use crate::record::record_all;
+use crate::record::{gather, record_all};
 
 use super::attempt::{Attempted, NotMade};
 use super::spans;
@@ -51,7 +51,7 @@ impl Completer {
         let mut linger = Linger::new(PACES);
         while outbox.recv_many(&mut batch, BATCH).await > 0 {
             if let Some(until) = linger.wait(Instant::now()) {
-                gather(&mut outbox, &mut batch, until).await;
+                gather(&mut outbox, &mut batch, BATCH, until).await;
             }
             linger.begin(Instant::now(), batch.len());
             let (mut attempted, mut not_made) = (Vec::new(), Vec::new());
@@ -114,14 +114,6 @@ impl Completer {
             "notifications could not be tried for want of something of our own; they are handed back and tried later"
         );
     }
-}
-
-/// Takes what else comes until then, and what fits.
-async fn gather(outbox: &mut mpsc::Receiver<AttemptResult>, batch: &mut Vec<AttemptResult>, until: Instant) {
-    let taking =
-        async { while batch.len() < BATCH && outbox.recv_many(batch, BATCH - batch.len()).await > 0 {} };
-    // What was taken when the time is over stays taken.
-    let _ = tokio::time::timeout_at(until.into(), taking).await;
 }
 
 /// Adds what was gathered to the database now and then, and once more at the end.

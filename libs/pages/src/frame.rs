@@ -237,7 +237,7 @@ impl Frame {
 
 /// As browsers write it themselves, without seconds where there are none: a field that they write in another way counts as edited, and a live
 /// page waits for as long as one is.
-fn local(at: DateTime<Utc>, zone: Tz) -> String {
+pub fn local(at: DateTime<Utc>, zone: Tz) -> String {
     let format = match at.second() {
         0 => "%Y-%m-%dT%H:%M",
         _ => "%Y-%m-%dT%H:%M:%S",

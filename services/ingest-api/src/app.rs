@@ -9,7 +9,6 @@ use domain::clock::Clock;
 use domain::key::Role;
 use domain::push::Limits;
 use http::HeaderMap;
-use http::request::Parts;
 use http_api::{Caller, Keys, Problem};
 use store::Store;
 use tokio::sync::Semaphore;
@@ -107,7 +106,10 @@ impl App {
     }
 
     /// The caller of a request without a body, if it may read and brings nothing in vain, and by when to answer.
-    pub(crate) async fn reader(&self, head: &Parts) -> Result<(Arc<Caller>, Instant), Problem> {
+    pub(crate) async fn reader(
+        &self,
+        head: &http::request::Parts,
+    ) -> Result<(Arc<Caller>, Instant), Problem> {
         let deadline = self.deadline();
         let caller = self.caller(&head.headers, deadline).await?;
         caller.require(Role::may_read)?;

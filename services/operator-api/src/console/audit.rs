@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use chrono::{DateTime, Timelike as _, Utc};
+use chrono::{DateTime, Utc};
 use http_api::paging::List;
 use http_api::{Params, Problem, TakesBodies as _};
 use serde::Deserialize;

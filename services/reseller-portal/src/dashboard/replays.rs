@@ -253,7 +253,7 @@ async fn start(
         ..payload
     };
     let draft = Draft(payload, Wrong::default());
-    replays::create(State(app), resender, Id(id), draft).await?;
+    drop(replays::create(State(app), resender, Id(id), draft).await?);
     Ok(begun(id))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeDelta, Timelike as _, Utc};
+use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 use http_api::Problem;
 use pages::{Markup, escape};
@@ -225,14 +225,7 @@ pub(super) fn asked(
 
 /// A time of an address as the field for it takes it; nothing of what is none.
 pub(super) fn field(text: &str, zone: Tz) -> String {
-    time(text, zone, MappedLocalTime::earliest).map_or_else(String::new, |at| {
-        let at = at.with_timezone(&zone);
-        let format = match at.second() {
-            0 => "%Y-%m-%dT%H:%M",
-            _ => "%Y-%m-%dT%H:%M:%S",
-        };
-        at.format(format).to_string()
-    })
+    time(text, zone, MappedLocalTime::earliest).map_or_else(String::new, |at| pages::local(at, zone))
 }
 
 /// A size.

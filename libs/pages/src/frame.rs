@@ -6,6 +6,7 @@ use askama::Template;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
 use chrono_tz::Tz;
+use domain::counted;
 use explain::words;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_api::{Problem, ProblemKind};
@@ -199,9 +200,10 @@ impl Frame {
         words::number(number.get())
     }
 
-    /// A counted noun; `one` and `many` are its forms.
+    /// A noun with its whole number; `one` and `many` are its forms.
     pub fn of(&self, number: impl Number, one: &str, many: &str) -> String {
-        words::of(number.get(), one, many)
+        // Not `words::of`, which is for what was counted up to a bound: a quota beyond it is told whole.
+        counted::of(number.get(), one, many)
     }
 
     /// A number that was counted up to a bound.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use explain::words;
+use domain::counted;
 use http_api::{Payload, Problem};
 use lifecycle::error_chain;
 use serde::Serialize;
@@ -53,9 +53,9 @@ impl RescuedDocument {
         }
         format!(
             "{} and {} wait again, and are sent by themselves; {} now.",
-            words::of(waiting.0, "push", "pushes"),
-            words::of(waiting.1, "notification", "notifications"),
-            words::of(
+            counted::of(waiting.0, "push", "pushes"),
+            counted::of(waiting.1, "notification", "notifications"),
+            counted::of(
                 given_up,
                 "had used up its attempts and is a dead letter",
                 "had used up their attempts and are dead letters"

@@ -122,7 +122,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
         .act(
             &path(second, "approve"),
             &[
-                ("granted", "200"),
+                ("granted", "200000"),
                 ("grantedPerSecond", "30"),
                 ("note", "for now"),
             ],
@@ -131,7 +131,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
     assert_eq!(to, "/console/quota-requests");
     holds(
         &page,
-        &["acme may get 200 notifications a day, 30 attempts a second now"],
+        &["acme may get 200,000 notifications a day, 30 attempts a second now"],
     );
     assert!(!page.contains(&second.to_string()), "it is not open any more");
     let again = admin.refused(&path(first, "deny"), &[("note", "")], 422).await;
@@ -143,7 +143,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
     holds(&admin.see(&path(first, "deny")).await, &["It is decided already"]);
     holds(
         &admin.see("/console/quota-requests?status=APPROVED").await,
-        &["200 a day", "for now"],
+        &["200,000 a day", "for now"],
     );
     let all = admin.see("/console/quota-requests?status=ALL").await;
     holds(&all, &[&first.to_string(), &second.to_string()]);

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use explain::words;
+use domain::counted;
 use http_api::Params;
 
 use super::frame::{Frame, Page};
@@ -67,8 +67,8 @@ impl Webpush {
         }
         format!(
             "{} connected to {}.",
-            words::of(webpush.connections, "user agent is", "user agents are"),
-            words::of(nodes, "node", "nodes")
+            counted::of(webpush.connections, "user agent is", "user agents are"),
+            counted::of(nodes, "node", "nodes")
         )
     }
 
@@ -96,8 +96,8 @@ impl Webpush {
             (sum(|it| it.stored), "stored"),
             (sum(|it| it.failed), "could not be stored"),
         ];
-        let sums = sums.map(|(count, what)| format!("{} {what}", words::number(count)));
-        let opened = words::of(sum(|it| it.opened), "connection", "connections");
+        let sums = sums.map(|(count, what)| format!("{} {what}", counted::number(count)));
+        let opened = counted::of(sum(|it| it.opened), "connection", "connections");
         format!(
             "The last hour: of the messages {}; {opened} began.",
             sums.join(", ")

@@ -551,8 +551,8 @@ async fn started(
         "discarded"
     };
     let said = format!(
-        "The job runs: {} are {what}. This page follows it.",
-        explain::words::of(draft.about(matching), "dead letter", "dead letters")
+        "The job runs: {} {what}. This page follows it.",
+        domain::counted::of(draft.about(matching), "dead letter is", "dead letters are")
     );
     Ok((format!("/console/jobs/{job}"), said))
 }

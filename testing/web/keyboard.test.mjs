@@ -58,7 +58,7 @@ test("Ctrl K goes to a place by a part of its name", async () => {
   const page = await signedIn("viewer");
   await page.keyboard.press("Control+k");
   await page.keyboard.type("nothing");
-  const options = page.getByRole("option");
+  const options = page.locator("#palette").getByRole("option");
   await options.first().waitFor({ state: "hidden" });
   await page.getByRole("status").getByText("is called so").waitFor();
   await page.keyboard.press("Enter");

@@ -253,16 +253,22 @@ impl Deliveries {
         self.frame.asked("limit").parse().unwrap_or(ROWS)
     }
 
-    /// How many it can have: as the address says it, the number, and whether that is chosen.
-    fn limits(&self) -> [(String, u32, bool); 4] {
-        [25, 50, 100, 200].map(|count| {
+    /// How many it can have, and the number that the address asks for besides: as the address says it, the number, and whether that is chosen.
+    fn limits(&self) -> Vec<(String, u32, bool)> {
+        let (mut counts, asked) = (vec![25, 50, 100, 200], self.limit());
+        if !counts.contains(&asked) {
+            counts.push(asked);
+            counts.sort_unstable();
+        }
+        let choice = |count: u32| {
             let said = if count == ROWS {
                 String::new()
             } else {
                 count.to_string()
             };
-            (said, count, count == self.limit())
-        })
+            (said, count, count == asked)
+        };
+        counts.into_iter().map(choice).collect()
     }
 
     /// Statuses to choose from.

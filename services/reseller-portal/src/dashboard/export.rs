@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, SecondsFormat, Utc};
 use http::header;
-use http_api::paging::List;
 use http_api::{Id, Params, Problem};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -18,7 +17,7 @@ use super::deliveries::DeliveryParams;
 use super::frame::Frame;
 use crate::app::App;
 use crate::notifications;
-use crate::notifications::all::{AllParams, ListedDocument};
+use crate::notifications::all::{AllParams, ListedDocument, PartDocument};
 use crate::request::Reseller;
 
 /// Most rows of a file.
@@ -89,8 +88,8 @@ async fn read(
     reseller: &Reseller,
     frame: &Frame,
     (params, subscription): (&DeliveryParams, Option<Uuid>),
-) -> Result<List<ListedDocument>, Problem> {
-    let (mut items, mut cursor) = (Vec::new(), None);
+) -> Result<PartDocument, Problem> {
+    let (mut items, mut cursor, mut looked_back_to) = (Vec::new(), None, frame.now);
     // What there is by then is sent: the part that is under way at the deadline would lose all those before it.
     let latest = reseller.deadline - app.config.portal.request_timeout / 4;
     for _ in 0..PARTS_MAX {
@@ -104,15 +103,19 @@ async fn read(
             .await?
             .0;
         items.extend(list.items);
-        cursor = list.next;
+        (cursor, looked_back_to) = (list.next, list.looked_back_to);
         if cursor.is_none() || items.len() >= ROWS_MAX || Instant::now() >= latest {
             break;
         }
     }
-    Ok(List::new(items, cursor))
+    Ok(PartDocument {
+        items,
+        next: cursor,
+        looked_back_to,
+    })
 }
 
-fn csv(list: &List<ListedDocument>) -> Response {
+fn csv(list: &PartDocument) -> Response {
     let mut text = COLUMNS.to_owned();
     for listed in &list.items {
         line(&mut text, listed);
@@ -134,7 +137,7 @@ fn csv(list: &List<ListedDocument>) -> Response {
 }
 
 /// As `GET /notifications` answers: a file that is not all has a `next`.
-fn json(list: List<ListedDocument>) -> Response {
+fn json(list: PartDocument) -> Response {
     let name = "attachment; filename=\"deliveries.json\"";
     ([(header::CONTENT_DISPOSITION, name)], Json(list)).into_response()
 }

@@ -60,7 +60,7 @@ impl Typed {
             headers: format!("{lines}webhook-signature: "),
             body: document.body,
             is_recorded: true,
-            is_of_attempt: true,
+            is_of_attempt: headers.is_some(),
             errors: Vec::new(),
         }
     }

@@ -151,7 +151,7 @@ async fn deliveries_are_filtered_by_everything_that_the_list_of_the_api_is(porta
         ("value=other.example", false),
         ("error=TIMEOUT", false),
     ] {
-        for list in ["deliveries", "deliveries.csv"] {
+        for list in ["deliveries", "deliveries.csv", "deliveries.json"] {
             let page = browser.see(&format!("/app/{list}?{query}")).await;
             let holds = |id: String| page.contains(&id);
             assert_eq!(
@@ -174,7 +174,12 @@ async fn deliveries_are_filtered_by_everything_that_the_list_of_the_api_is(porta
     assert!(browser.see(&format!("{list}?status=FAILED")).await.contains(all));
     assert!(!browser.see(&format!("{list}?error=TIMEOUT")).await.contains(all));
     for wrong in ["eror=TIMEOUT", "error=LATE", "since=yesterday", "subscription=x"] {
-        for list in ["/app/deliveries", "/app/deliveries.csv", list.as_str()] {
+        for list in [
+            "/app/deliveries",
+            "/app/deliveries.csv",
+            "/app/deliveries.json",
+            list.as_str(),
+        ] {
             assert_eq!(
                 browser.get(&format!("{list}?{wrong}")).await.status,
                 400,
@@ -185,6 +190,9 @@ async fn deliveries_are_filtered_by_everything_that_the_list_of_the_api_is(porta
     assert_eq!(browser.get(&format!("{list}?{of_one}")).await.status, 400);
     // What is found by a value says that the body has it.
     let without = entered(&portal, &[]).await;
-    assert_eq!(without.get("/app/deliveries?value=example.lv").await.status, 403);
+    for list in ["deliveries", "deliveries.csv", "deliveries.json"] {
+        let answer = without.get(&format!("/app/{list}?value=example.lv")).await;
+        assert_eq!(answer.status, 403, "{list}: {}", answer.html);
+    }
     assert!(!without.see("/app/deliveries").await.contains("name=\"value\""));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use telemetry::traces::Span;
 use tokio::sync::{Notify, mpsc};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::claim::{Claiming, claim};
 use crate::message::Message;
-use crate::record::record_all;
+use crate::record::{gather, record_all};
 
 const BATCH: usize = 8;
 
@@ -296,4 +296,24 @@ async fn a_pause_hands_everything_back() {
     assert_eq!(lane.states(State::Waiting).len(), 20);
     assert_eq!(lane.queue.lock().unwrap().waiting.len(), 20);
     assert_eq!(lane.attempted_once(), Vec::<u64>::new());
+}
+
+#[tokio::test]
+async fn outcomes_are_gathered_until_a_batch_is_full_or_none_can_come() {
+    let (outbox, mut outcomes) = mpsc::channel(BATCH);
+    let mut batch = vec![0];
+    for outcome in 1..5 {
+        outbox.send(outcome).await.unwrap();
+    }
+    let late = Instant::now() + Duration::from_secs(86_400);
+    gather(&mut outcomes, &mut batch, 3, late).await;
+    assert_eq!(batch, [0, 1, 2]);
+    gather(&mut outcomes, &mut batch, 5, late).await;
+    assert_eq!(batch, [0, 1, 2, 3, 4]);
+    // The time is over.
+    gather(&mut outcomes, &mut batch, BATCH, Instant::now()).await;
+    // At a shutdown there is no sender.
+    drop(outbox);
+    gather(&mut outcomes, &mut batch, BATCH, late).await;
+    assert_eq!(batch, [0, 1, 2, 3, 4]);
 }

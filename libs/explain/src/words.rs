@@ -62,7 +62,7 @@ pub fn counted(count: u64) -> String {
     }
 }
 
-/// A counted noun; `one` and `many` are its forms.
+/// A noun that was counted up to a bound; `one` and `many` are its forms. [`domain::counted::of`] takes a number that is known.
 pub fn of(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", counted(count), if count == 1 { one } else { many })
 }

@@ -149,7 +149,9 @@ async fn page_of(response: Response, frame: Option<Frame>, app: &App, is_get: bo
     let status = head.status.as_u16();
     let retry_after = head.headers.get(header::RETRY_AFTER);
     let seconds = |value: &HeaderValue| value.to_str().ok()?.parse::<u32>().ok();
-    let again = retry_after.and_then(seconds).filter(|_| is_get);
+    // Of too many requests, pages that ask by themselves would be more.
+    let is_away = head.status == StatusCode::SERVICE_UNAVAILABLE;
+    let again = retry_after.and_then(seconds).filter(|_| is_get && is_away);
     let is_alone = frame.is_none();
     let mut page = match frame {
         Some(frame) => Page(ProblemPage {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-pub use domain::counted::number;
+pub use domain::counted::{number, of as number_of};
 pub use domain::origin::endpoint;
 
 /// A time, to the second.
@@ -62,7 +62,7 @@ pub fn counted(count: u64) -> String {
     }
 }
 
-/// A noun that was counted up to a bound; `one` and `many` are its forms. [`domain::counted::of`] takes a number that is known.
+/// A noun that was counted up to a bound; `one` and `many` are its forms. [`number_of`] takes a number that is known.
 pub fn of(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", counted(count), if count == 1 { one } else { many })
 }

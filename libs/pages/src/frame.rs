@@ -6,7 +6,6 @@ use askama::Template;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
 use chrono_tz::Tz;
-use domain::counted;
 use explain::words;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_api::{Problem, ProblemKind};
@@ -203,7 +202,7 @@ impl Frame {
     /// A noun with its whole number; `one` and `many` are its forms.
     pub fn of(&self, number: impl Number, one: &str, many: &str) -> String {
         // Not `words::of`, which is for what was counted up to a bound: a quota beyond it is told whole.
-        counted::of(number.get(), one, many)
+        words::number_of(number.get(), one, many)
     }
 
     /// A number that was counted up to a bound.

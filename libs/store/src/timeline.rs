@@ -255,7 +255,10 @@ impl Store {
             pauses,
         };
         if let Some(at) = timeline.resend_cancelled_at()
-            && timeline.acts.iter().all(|act| act.at != at)
+            && !timeline
+                .acts
+                .iter()
+                .any(|act| act.at == at && act.action == "notification.cancel")
             && let Some(act) = self.cancelled_with_many(&timeline, at).await?
         {
             timeline.acts.push(act);

@@ -55,7 +55,10 @@ fn the_openapi_document_is_complete() {
         ]
     );
     let find = &document["paths"]["/push/{id}"]["get"];
-    assert_eq!(statuses(find), ["200", "401", "403", "404", "429", "500", "503"]);
+    assert_eq!(
+        statuses(find),
+        ["200", "400", "401", "403", "404", "429", "500", "503"]
+    );
     for operation in [submit, find] {
         assert!(operation["security"][0]["apiKey"].is_array());
         for (status, response) in operation["responses"].as_object().unwrap() {

@@ -16,6 +16,9 @@ const LEASE_TTL: Duration = Duration::from_secs(5);
 const LEASE_POLL: Duration = Duration::from_secs(1);
 /// An execution that takes longer is hanging, whatever it waits for.
 const EXECUTION_LIMIT: Duration = Duration::from_secs(60);
+/// How long an execution that is under way may still take at shutdown. One whose database has gone silent would use up the grace period of
+/// all others.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// The value of a gauge that this replica does not know. Prometheus leaves it out of a maximum, and it is past no threshold.
 pub(crate) const UNKNOWN: f64 = f64::NAN;
@@ -104,7 +107,18 @@ async fn serve<J: Job>(job: &J, context: &Context, timing: Timing, term: &Term, 
             () = validity.ended() => return,
             _ = ticks.tick() => {}
         }
-        match tokio::time::timeout(EXECUTION_LIMIT, job.execute(context)).await {
+        let stopped = async {
+            shutdown.cancelled().await;
+            tokio::time::sleep(STOP_LIMIT).await;
+        };
+        let executed = tokio::select! {
+            executed = tokio::time::timeout(EXECUTION_LIMIT, job.execute(context)) => executed,
+            () = stopped => {
+                tracing::warn!(job = J::NAME, "an execution did not end in time at shutdown and was given up");
+                return;
+            }
+        };
+        match executed {
             Ok(Ok(())) => {
                 let now = context.clock.now().timestamp();
                 Metric::JobLastSuccess.set_with(&[("name", J::NAME)], now as f64);

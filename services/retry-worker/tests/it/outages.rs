@@ -72,3 +72,26 @@ async fn it_stops_in_time_while_both_servers_are_away(mut it: Installation) {
     amqp.cut();
     worker.stop().await;
 }
+
+/// As when a router on the way dies in the middle of a statement.
+#[testkit::test]
+async fn it_stops_in_time_while_a_job_waits_for_an_answer_that_never_comes(mut it: Installation) {
+    hurry(&mut it.config);
+    let (database, url) = FaultProxy::for_url(it.config.database.url.expose()).await;
+    it.config.database.url = Secret::new(url);
+    let mut holder = it.pool.begin().await.unwrap();
+    sqlx::query("LOCK TABLE push_notifications")
+        .execute(&mut *holder)
+        .await
+        .unwrap();
+    let worker = start(&it.config);
+    eventually("a job to wait for its statement", async || {
+        let waits = "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+                     WHERE d.datname = current_database() AND NOT l.granted)";
+        let waits: bool = sqlx::query_scalar(waits).fetch_one(&mut *holder).await.unwrap();
+        waits.then_some(())
+    })
+    .await;
+    database.freeze();
+    worker.stop().await;
+}

@@ -73,7 +73,8 @@ test("a lane is paused with a note and its name, seen by all, resumed, and audit
   if (await again.getByLabel(/type/i).count()) await again.getByLabel(/type/i).fill("reseller");
   await again.getByRole("button", { name: /^Resume/ }).click();
   await page.getByRole("status").getByText(/goes on/i).first().waitFor();
-  await other.getByText("maintenance of the firewall").first().waitFor({ state: "detached" });
+  await other.locator("main strong", { hasText: "maintenance of the firewall" }).first().waitFor({ state: "detached" });
+  await other.locator("main tr", { hasText: "maintenance of the firewall" }).first().waitFor();
   await page.see("/console/audit");
   for (const note of ["maintenance of the firewall", "the firewall is mended"]) await page.locator("main").getByText(note).first().waitFor();
   await page.end();

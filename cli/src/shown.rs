@@ -79,7 +79,7 @@ fn shown(item: &Value, (column, pointer): &ShownColumn) -> String {
     }
 }
 
-/// Prints a part of a list as [`print`] does, page by page where its form has a line for each entry: JSON is one document, and a table has
+/// Prints a part of a list as [`print()`] does, page by page where its form has a line for each entry: JSON is one document, and a table has
 /// one width for each column. Returns the last page with what was found; of what was printed page by page that is the first with anything.
 pub(crate) async fn print_pages<const COLUMNS: usize>(
     mut pages: Pages<'_>,

@@ -10,7 +10,7 @@ use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
 use crate::push::{Ahead, HoldPeriod, PushView};
-use crate::webhook::{DeliveryAttemptView, WITHHELD_FOR, first_id_at};
+use crate::webhook::{DeliveryAttemptView, WITHHELD_FOR};
 use crate::{
     AuditFilter, AuditView, DeadLetterView, Error, Lane, Pausable, PausePeriod, Store, interval, stored,
     stored_if,
@@ -20,10 +20,6 @@ use crate::{
 const AHEAD_MAX: u32 = 100_000;
 /// Most dead letters and audit entries that are told of.
 const TOLD_MAX: u32 = 100;
-/// How much later than its act an audit entry may be identified: the identifiers of a process only ever grow, and another act may have come
-/// in between.
-const IDENTIFIED_WITHIN: TimeDelta = TimeDelta::minutes(1);
-
 /// A push with all that happened to it.
 #[derive(Debug, Clone)]
 pub struct PushTimeline {
@@ -284,8 +280,6 @@ impl Store {
                 subject: Some(subject),
                 since: Some(at),
                 until: Some(at + TimeDelta::microseconds(1)),
-                // What else was done to all of them since then is not read.
-                before: Some(first_id_at(at + IDENTIFIED_WITHIN)),
                 ..AuditFilter::default()
             };
             if let Some(act) = self.list_audit(&filter, 1).await?.pop() {

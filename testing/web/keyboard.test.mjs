@@ -113,6 +113,8 @@ test("on-call signs in, finds what an identifier is about, and replays its group
   const [letter] = await those.open();
   const page = await tab();
   await page.see("/console/sign-in");
+  // A browser focuses the field when it next draws the page, which can be after all is loaded.
+  await page.locator('[name="key"]:focus').waitFor();
   await page.keyboard.type(keys.operator);
   await page.keyboard.press("Enter");
   await page.waitForURL(`${urls.console}/console`);

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{FromRequestParts, Path, Request, State};
 use chrono::{DateTime, Utc};
 use domain::month::Month;
+use http::request::Parts;
 use http::{HeaderMap, header};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use store::webpush::{Client, Registered};
 use tokio::time::{Instant, timeout_at};
@@ -44,10 +46,24 @@ struct NewChannel {
     key: Option<String>,
 }
 
+/// The parameters of a path. One that is no UTF-8 is none of this service.
+pub(crate) struct Parameters<T>(T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Parameters<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(parameters)) => Ok(Self(parameters)),
+            Err(_) => Err(Refusal::NotFound.into()),
+        }
+    }
+}
+
 /// `POST /v1/{type}/{app_id}/registration`.
 pub(crate) async fn register(
     State(app): State<Arc<App>>,
-    Path((kind, _)): Path<(String, String)>,
+    Parameters((kind, _)): Parameters<(String, String)>,
     request: Request,
 ) -> Result<Json<Value>, Refused> {
     require_webpush(&kind)?;
@@ -72,7 +88,7 @@ pub(crate) async fn register(
 /// `PUT /v1/{type}/{app_id}/registration/{uaid}`: another token of the bridge, of which this type has none.
 pub(crate) async fn update(
     State(app): State<Arc<App>>,
-    Path((kind, _, uaid)): Path<(String, String, String)>,
+    Parameters((kind, _, uaid)): Parameters<(String, String, String)>,
     request: Request,
 ) -> Result<(), Refused> {
     let deadline = app.deadline();
@@ -85,7 +101,7 @@ pub(crate) async fn update(
 /// `GET /v1/{type}/{app_id}/registration/{uaid}`.
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    Path((kind, _, uaid)): Path<(String, String, String)>,
+    Parameters((kind, _, uaid)): Parameters<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Refused> {
     let client = own_client(&app, &kind, &uaid, &headers, app.deadline()).await?;
@@ -97,7 +113,7 @@ pub(crate) async fn show(
 /// `DELETE /v1/{type}/{app_id}/registration/{uaid}`.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Path((kind, _, uaid)): Path<(String, String, String)>,
+    Parameters((kind, _, uaid)): Parameters<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<(), Refused> {
     let deadline = app.deadline();
@@ -109,7 +125,7 @@ pub(crate) async fn delete(
 /// `POST /v1/{type}/{app_id}/registration/{uaid}/subscription`.
 pub(crate) async fn subscribe(
     State(app): State<Arc<App>>,
-    Path((kind, _, uaid)): Path<(String, String, String)>,
+    Parameters((kind, _, uaid)): Parameters<(String, String, String)>,
     request: Request,
 ) -> Result<Json<Value>, Refused> {
     let deadline = app.deadline();
@@ -125,7 +141,7 @@ pub(crate) async fn subscribe(
 /// `DELETE /v1/{type}/{app_id}/registration/{uaid}/subscription/{chid}`.
 pub(crate) async fn unsubscribe(
     State(app): State<Arc<App>>,
-    Path((kind, _, uaid, channel)): Path<(String, String, String, String)>,
+    Parameters((kind, _, uaid, channel)): Parameters<(String, String, String, String)>,
     headers: HeaderMap,
 ) -> Result<(), Refused> {
     let deadline = app.deadline();
@@ -196,10 +212,7 @@ async fn add(
 }
 
 /// The body, if there is one.
-async fn read<T: serde::de::DeserializeOwned>(
-    request: Request<Body>,
-    deadline: Instant,
-) -> Result<Option<T>, Refusal> {
+async fn read<T: DeserializeOwned>(request: Request<Body>, deadline: Instant) -> Result<Option<T>, Refusal> {
     let (parts, body) = request.into_parts();
     let body = send::read_body(&parts.headers, body, BODY_MAX, deadline).await?;
     if body.is_empty() {

@@ -137,6 +137,25 @@ async fn what_is_no_registration_is_told_why(pool: PgPool) {
     scene.stop().await;
 }
 
+#[testkit::database_test]
+async fn a_path_that_is_no_utf_8_is_an_error_of_the_same_form(pool: PgPool) {
+    let scene = Scene::start(pool).await;
+    let own = format!("{BASE}/{}", scene.uaid);
+    for (method, path) in [
+        ("POST", "/v1/%ff/app/registration".to_owned()),
+        ("POST", "/v1/webpush/%ff/registration".to_owned()),
+        ("GET", format!("{BASE}/%ff")),
+        ("PUT", format!("{BASE}/%ff")),
+        ("DELETE", format!("{BASE}/%ff")),
+        ("POST", format!("{BASE}/%ff/subscription")),
+        ("DELETE", format!("{own}/subscription/%ff")),
+    ] {
+        let response = scene.request(method, &path).send().await.unwrap();
+        assert_eq!(refused(response, 404).await, None, "{method} {path}");
+    }
+    scene.stop().await;
+}
+
 /// A body that does not come is late, and not too long.
 #[testkit::database_test]
 async fn a_registration_whose_body_does_not_come_is_to_be_tried_again(pool: PgPool) {

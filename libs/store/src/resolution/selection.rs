@@ -181,9 +181,7 @@ impl Store {
         };
         let first = next(&mut connection, selection, part).await?;
         let ids: Vec<Uuid> = first.into_iter().map(|(_, id)| id).collect();
-        preview.sampled = ids.len() as u64;
-        preview.skipped = skipped_of(&mut connection, &ids).await?;
-        preview.by_event_type = event_types_of(&mut connection, &ids).await?;
+        preview.sample(&mut connection, &ids).await?;
         Ok(preview)
     }
 
@@ -198,56 +196,47 @@ impl Store {
     }
 }
 
-/// Why a replay would leave dead letters as they are, and how many. The rules are those of [`super::apply`], which decides when it comes to it.
-async fn skipped_of(connection: &mut PgConnection, ids: &[Uuid]) -> Result<BTreeMap<String, u64>, Error> {
-    let rows = sqlx::query!(
-        r#"
-        SELECT f.fate AS "fate!", count(*) AS "count!"
-        FROM (
-            SELECT CASE
-                       WHEN d.push_id IS NULL AND d.notification_id IS NULL THEN 'MALFORMED'
-                       WHEN p.id IS NULL AND n.id IS NULL THEN 'GONE'
-                       WHEN coalesce(p.status, n.status) = 'SENT' THEN 'DELIVERED'
-                       WHEN coalesce(p.status, n.status) NOT IN ('FAILED', 'GIVEN_UP') THEN 'UNFINISHED'
-                       WHEN coalesce(p.status, n.status) = 'GIVEN_UP' AND coalesce(p.reason, n.reason) = 'CANCELLED' THEN 'CANCELLED'
-                       WHEN n.id IS NOT NULL AND coalesce(s.state, '') NOT IN ('ACTIVE', 'DEGRADED') THEN 'SUBSCRIPTION_INACTIVE'
-                   END AS fate
-            FROM UNNEST($1::uuid[]) AS i(id)
-            JOIN dead_letters d ON d.id = i.id
-            LEFT JOIN push_notifications p ON p.id = d.push_id
-            LEFT JOIN notifications n ON n.id = d.notification_id
-            LEFT JOIN subscriptions s ON s.id = n.subscription_id AND s.deleted_at IS NULL) AS f
-        WHERE f.fate IS NOT NULL
-        GROUP BY f.fate
-        "#,
-        ids,
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (row.fate, row.count.unsigned_abs()))
-        .collect())
-}
-
-/// How many of the dead letters are of events of which type.
-async fn event_types_of(connection: &mut PgConnection, ids: &[Uuid]) -> Result<BTreeMap<String, u64>, Error> {
-    let rows = sqlx::query!(
-        r#"
-        SELECT d.event_type AS "event_type!", count(*) AS "count!"
-        FROM UNNEST($1::uuid[]) AS i(id)
-        JOIN dead_letters d ON d.id = i.id
-        WHERE d.event_type IS NOT NULL
-        GROUP BY d.event_type
-        "#,
-        ids,
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (row.event_type, row.count.unsigned_abs()))
-        .collect())
+impl Preview {
+    /// Says of which event types these dead letters are, and why a replay would leave some as they are. The rules are those of
+    /// [`super::apply`], which decides when it comes to it.
+    async fn sample(&mut self, connection: &mut PgConnection, ids: &[Uuid]) -> Result<(), Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT f.fate, f.event_type, count(*) AS "count!"
+            FROM (
+                SELECT d.event_type,
+                       CASE
+                           WHEN d.push_id IS NULL AND d.notification_id IS NULL THEN 'MALFORMED'
+                           WHEN p.id IS NULL AND n.id IS NULL THEN 'GONE'
+                           WHEN coalesce(p.status, n.status) = 'SENT' THEN 'DELIVERED'
+                           WHEN coalesce(p.status, n.status) NOT IN ('FAILED', 'GIVEN_UP') THEN 'UNFINISHED'
+                           WHEN coalesce(p.status, n.status) = 'GIVEN_UP' AND coalesce(p.reason, n.reason) = 'CANCELLED' THEN 'CANCELLED'
+                           WHEN n.id IS NOT NULL AND coalesce(s.state, '') NOT IN ('ACTIVE', 'DEGRADED') THEN 'SUBSCRIPTION_INACTIVE'
+                       END AS fate
+                FROM UNNEST($1::uuid[]) AS i(id)
+                JOIN dead_letters d ON d.id = i.id
+                LEFT JOIN push_notifications p ON p.id = d.push_id
+                LEFT JOIN notifications n ON n.id = d.notification_id
+                LEFT JOIN subscriptions s ON s.id = n.subscription_id AND s.deleted_at IS NULL) AS f
+            GROUP BY f.fate, f.event_type
+            "#,
+            ids,
+        )
+        .fetch_all(connection)
+        .await?;
+        self.sampled = ids.len() as u64;
+        for row in rows {
+            for (counts, name) in [
+                (&mut self.skipped, row.fate),
+                (&mut self.by_event_type, row.event_type),
+            ] {
+                if let Some(name) = name {
+                    *counts.entry(name).or_default() += row.count.unsigned_abs();
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Counts what was there when the transaction began, but not further than `most`: a job about a few hundred need not count a million.

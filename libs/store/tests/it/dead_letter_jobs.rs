@@ -295,6 +295,7 @@ async fn what_cannot_be_replayed_is_counted_by_reason_and_stays_open(pool: PgPoo
         job.skipped,
         skipped.map(|(reason, count)| (reason.to_owned(), count)).into()
     );
+    assert_eq!(preview.skipped, job.skipped);
     // Two dead letters are about one push: it is replayed once, and both are resolved.
     assert_eq!((job.matching, job.examined, job.done), (8, 8, 3));
     let open: i64 = sqlx::query_scalar("SELECT count(*) FROM dead_letters WHERE state = 'OPEN'")

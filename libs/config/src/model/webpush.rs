@@ -98,7 +98,7 @@ sections! {
         pub commands_per_second: u32 = integer("commandsPerSecond", 1..=1_000_000),
         /// Most of them at once after a pause.
         pub command_burst: u32 = integer("commandBurst", 1..=1_000_000),
-        /// Where the versions of broadcasts are asked for; `None` when there are none.
+        /// Where the versions of broadcasts are asked for, without a trailing slash; `None` when there are none.
         pub megaphone_url: Option<String> = optional("megaphoneUrl", &HTTP_URL),
         /// What is sent along as the header `Authorization`.
         pub megaphone_token: Option<Secret> = optional("megaphoneToken", &BEARER),

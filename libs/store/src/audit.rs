@@ -39,6 +39,40 @@ impl<'a> Act<'a> {
             details,
         }
     }
+
+    /// Writes an entry for each of these subjects with its details, as part of the caller's transaction and in one statement: what one act did to
+    /// many is found by each of them.
+    pub(crate) async fn record_each(
+        self,
+        action: &str,
+        of: &[(String, Value)],
+        connection: &mut PgConnection,
+    ) -> Result<(), Error> {
+        let ids: Vec<_> = of.iter().map(|_| id_at(self.at)).collect();
+        let subjects: Vec<_> = of
+            .iter()
+            .map(|(subject, _)| storable(subject).into_owned())
+            .collect();
+        let details: Vec<_> = of.iter().map(|(_, details)| storable_json(details)).collect();
+        let note = self.note.map(storable);
+        sqlx::query!(
+            r#"
+            INSERT INTO audit_log (id, at, actor, action, subject, note, details)
+            SELECT t.id, $2::timestamptz, $3::text, $4::text, t.subject, $5::text, t.details
+            FROM UNNEST($1::uuid[], $6::text[], $7::jsonb[]) AS t(id, subject, details)
+            "#,
+            &ids,
+            self.at,
+            &*storable(self.by),
+            action,
+            note.as_deref(),
+            &subjects,
+            &details,
+        )
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
 }
 
 /// An entry to be written.

@@ -86,7 +86,7 @@ pub use reseller_notifications::{LastAnswer, NotificationsAsked, ResellerNotific
 pub use reseller_overview::{WAITING_COUNTED_MAX, Waiting};
 pub use search::{NotificationFound, NotificationSearch, NotificationsOf};
 pub use secrets::{NewSecret, Revoked, Rotated, SecretView, StoredSecret, VALID_SECRETS_MAX};
-pub use sending_again::{NewTestEvent, Resent, Tested};
+pub use sending_again::{AskedAgain, NewTestEvent, Resent, Tested};
 pub use spill::SpillReason;
 pub use statistics::{AttemptEnd, StatisticsDelta};
 pub use subscription_change::{Changed, CommandOutcome};

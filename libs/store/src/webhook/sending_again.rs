@@ -25,6 +25,23 @@ pub enum Resent {
     Unknown,
 }
 
+/// A notification that was to be sent again, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedAgain {
+    /// Which.
+    pub id: NotificationId,
+    /// To whom it goes.
+    pub subscription: Uuid,
+    /// What receivers know its event by.
+    pub event_id: Option<String>,
+    /// The event's type.
+    pub event_type: String,
+    /// Whether an engine has claimed it.
+    pub claimed: bool,
+    /// What came of it.
+    pub resent: Resent,
+}
+
 /// A test event to be stored.
 #[derive(Debug, Clone)]
 pub struct NewTestEvent {
@@ -61,73 +78,74 @@ pub(super) fn sent_again_by(reseller: &str) -> String {
 }
 
 impl Store {
-    /// Makes a notification that has ended due again, with all of its retries ahead of it, unless it was cancelled. It
-    /// keeps its place in the quota, if it ever had one. The dead letters that are open about it are resolved. One that waits for a retry
-    /// is due at once, which is no transition: the attempt is the next of those that it has left, and a claim of it goes first or comes after.
+    /// Makes a notification that has ended due again, as [`Store::resend_each`] does of several.
     pub async fn resend_notification(
         &self,
         reseller: &str,
         id: NotificationId,
         act: Act<'_>,
     ) -> Result<Resent, Error> {
+        let asked = self.resend_each(reseller, &[id.uuid()], act).await?;
+        Ok(asked.first().map_or(Resent::Unknown, |asked| asked.resent))
+    }
+
+    /// Makes notifications that have ended due again, with all of their retries ahead of them, unless they were cancelled. They
+    /// keep their places in the quota, if they ever had one. The dead letters that are open about them are resolved. Those that wait for a retry
+    /// are due at once, which is no transition: the attempt is the next of those that they have left, and a claim of one goes first or comes after.
+    ///
+    /// Each is told that the reseller has, of any subscription, in the order of their identifiers; the others are left out.
+    pub async fn resend_each(
+        &self,
+        reseller: &str,
+        ids: &[Uuid],
+        act: Act<'_>,
+    ) -> Result<Vec<AskedAgain>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let row = sqlx::query!(
-            r#"
-            WITH found AS (
-                SELECT n.id, n.status, s.state,
-                       n.status = 'GIVEN_UP' AND n.reason IS NOT DISTINCT FROM 'CANCELLED' AS cancelled,
-                       n.status = 'RETRY' AND n.next_attempt_at > $3 AS hastened
-                FROM notifications n JOIN subscriptions s ON s.id = n.subscription_id AND s.deleted_at IS NULL
-                WHERE n.id = $1 AND n.reseller_id = $2
-                FOR UPDATE OF n),
-            resent AS (
-                UPDATE notifications n
-                SET status = 'RETRY', next_attempt_at = $3,
-                    resent_after = CASE WHEN f.hastened THEN n.resent_after ELSE n.attempts END,
-                    resent_at = CASE WHEN f.hastened THEN n.resent_at ELSE $3 END,
-                    finished_at = NULL, reason = CASE WHEN f.hastened THEN n.reason ELSE 'RESENT' END,
-                    slot_at = NULL, updated_at = $3
-                FROM found f
-                WHERE n.id = f.id AND NOT f.cancelled
-                  AND (f.status IN ('SENT', 'FAILED', 'GIVEN_UP') OR f.hastened)
-                  AND f.state IN ('ACTIVE', 'DEGRADED')
-                RETURNING n.id)
-            SELECT status AS "status!", state AS "state!", cancelled AS "cancelled!",
-                   EXISTS (SELECT FROM resent) AS "resent!"
-            FROM found
-            "#,
-            id.uuid(),
-            reseller,
-            act.at,
-        )
-        .fetch_optional(&mut *transaction)
-        .await?;
-        let Some(row) = row else {
-            return Ok(Resent::Unknown);
-        };
-        let status: NotificationStatus = stored("notification status", &row.status)?;
-        if row.resent {
-            let by = sent_again_by(reseller);
-            let resolving = Act {
-                by: &by,
-                note: Some("sent again by its reseller"),
-                at: act.at,
+        let rows = sqlx::query_file!("queries/webhook/resend_each.sql", ids, reseller, act.at,)
+            .fetch_all(&mut *transaction)
+            .await?;
+        let mut asked = Vec::with_capacity(rows.len());
+        let (mut resent, mut entries) = (Vec::new(), Vec::new());
+        for row in rows {
+            let status: NotificationStatus = stored("notification status", &row.status)?;
+            let outcome = if row.resent {
+                resent.push(row.id);
+                entries.push((
+                    format!("notification/{}", row.id),
+                    json!({ "status": status.as_str() }),
+                ));
+                Resent::Done
+            } else if row.cancelled {
+                Resent::Cancelled
+            } else if status.is_terminal() {
+                Resent::NotActive(stored("subscription state", &row.state)?)
+            } else {
+                Resent::Unfinished(status)
             };
-            resolve(&mut transaction, &[id.uuid()], &resolving, None).await?;
-            let details = json!({ "status": status.as_str() });
-            let entry = act.entry("notification.resend", format!("notification/{id}"), details);
-            entry.record(&mut transaction).await?;
-            transaction.commit().await?;
-            return Ok(Resent::Done);
+            asked.push(AskedAgain {
+                id: row.id.into(),
+                subscription: row.subscription,
+                event_id: row.event_id,
+                event_type: row.event_type,
+                claimed: row.claimed,
+                resent: outcome,
+            });
         }
-        transaction.rollback().await?;
-        if row.cancelled {
-            Ok(Resent::Cancelled)
-        } else if status.is_terminal() {
-            Ok(Resent::NotActive(stored("subscription state", &row.state)?))
-        } else {
-            Ok(Resent::Unfinished(status))
+        if resent.is_empty() {
+            transaction.rollback().await?;
+            return Ok(asked);
         }
+        let by = sent_again_by(reseller);
+        let resolving = Act {
+            by: &by,
+            note: Some("sent again by its reseller"),
+            at: act.at,
+        };
+        resolve(&mut transaction, &resent, &resolving, None).await?;
+        act.record_each("notification.resend", &entries, &mut transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(asked)
     }
 
     /// Stores a test event with its one notification, if the subscription gets anything.

@@ -21,7 +21,7 @@ use super::{Route, words};
 use crate::app::App;
 use crate::metrics::{self, MetricsDocument};
 use crate::notifications::all::{AllParams, LastDocument, ListedDocument};
-use crate::notifications::{self, RowDocument};
+use crate::notifications::{self, RowDocument, SentAgain};
 use crate::request::{Reseller, Resender};
 use crate::subscriptions::SubscriptionDocument;
 
@@ -31,6 +31,8 @@ const ROWS: u32 = 50;
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Most notifications that are sent again at once.
 const RESENT_MAX: usize = 500;
+/// Most that are named of those that are not, for each reason.
+const NAMED_MAX: usize = 3;
 const WEEK: u32 = 168;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -466,7 +468,7 @@ async fn of_all(
     Ok(Page(OfAll { frame, list }).into_response())
 }
 
-/// Sends what was selected again, each as `POST /notifications/{id}/resend` does.
+/// Sends what was selected again, as `POST /notifications/{id}/resend` does each, and names what is not.
 async fn resend(
     State(app): State<Arc<App>>,
     resender: Resender,
@@ -474,33 +476,71 @@ async fn resend(
 ) -> Result<Response, Problem> {
     let wrong = |detail: String| Err(Problem::fields(vec![FieldProblem::new("id", detail)]));
     let ids: Option<Vec<Uuid>> = fields.all("id").iter().map(|id| id.parse().ok()).collect();
-    let Some(ids) = ids.filter(|ids| !ids.is_empty()) else {
+    let Some(mut ids) = ids.filter(|ids| !ids.is_empty()) else {
         return wrong("select the notifications that are to be sent again".to_owned());
     };
+    ids.sort_unstable();
+    ids.dedup();
     if ids.len() > RESENT_MAX {
         return wrong(format!("select at most {RESENT_MAX} notifications"));
     }
-    let (mut sent, mut refused) = (0, Vec::new());
-    for id in ids {
-        match notifications::resend(State(Arc::clone(&app)), resender.clone(), Id(id)).await {
-            Ok(_) => sent += 1,
-            // Of this one alone; what is wrong with all of them is said at once.
-            Err(problem) if problem.kind().status().is_client_error() => {
-                refused.push(problem.detail().to_owned())
-            }
-            Err(problem) if sent == 0 => return Err(problem),
-            Err(problem) => refused.push(problem.detail().to_owned()),
-        }
-    }
+    let sent = notifications::resend_each(&app, &resender, &ids).await?;
     let back = fields.get("back").filter(|back| super::is_ours(back));
-    let said = match refused.first() {
-        None if sent == 1 => "1 notification is sent again.".to_owned(),
-        None => format!("{sent} notifications are sent again."),
-        Some(first) => format!(
-            "{} sent again, {} not. The first of them: {first}.",
-            of(sent, "is", "are"),
-            of(refused.len() as u64, "is", "are")
-        ),
-    };
-    Ok(done(back.unwrap_or("/app/deliveries"), &said))
+    Ok(done(back.unwrap_or("/app/deliveries"), &said_of(&sent)))
+}
+
+/// How many are sent again, and which are not and why.
+fn said_of(sent: &SentAgain) -> String {
+    if sent.refused.is_empty() {
+        let notifications = of(sent.count, "notification is", "notifications are");
+        return format!("{notifications} sent again.");
+    }
+    let refused: usize = sent.refused.values().map(Vec::len).sum();
+    let mut said = format!(
+        "{} sent again, {} not.",
+        of(sent.count, "is", "are"),
+        of(refused as u64, "is", "are")
+    );
+    for (reason, names) in &sent.refused {
+        let named = names[..names.len().min(NAMED_MAX)].join(", ");
+        let others = match names.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            others => format!(" and {others} more"),
+        };
+        said.push_str(&format!(" {named}{others}: {reason}."));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_sent_again_is_named_by_reason_and_a_long_list_is_cut() {
+        let names = |count: usize| -> Vec<String> {
+            let named = (0..count).map(|at| format!("order-{at} (domain.created)"));
+            named.collect()
+        };
+        let refused = [
+            ("it is final".to_owned(), names(5)),
+            ("it waits".to_owned(), names(1)),
+        ];
+        let sent = SentAgain {
+            count: 2,
+            refused: refused.into(),
+        };
+        assert_eq!(
+            said_of(&sent),
+            "2 are sent again, 6 are not. order-0 (domain.created), order-1 (domain.created), order-2 (domain.created) and 2 more: it is \
+             final. order-0 (domain.created): it waits."
+        );
+        let all = SentAgain {
+            count: 1,
+            refused: BTreeMap::new(),
+        };
+        assert_eq!(said_of(&all), "1 notification is sent again.");
+    }
 }

@@ -1,16 +1,18 @@
 //! `GET /notifications/{id}` and `POST /notifications/{id}/resend`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use domain::capability::Capability;
 use domain::notification::NotificationId;
-use domain::subscription::HeldBack;
+use domain::subscription::{HeldBack, PausedBy};
 use http::StatusCode;
 use http_api::{Id, Problem};
 use store::Cancellation;
-use store::webhook::{NotificationView, Resent};
+use store::webhook::{AskedAgain, NotificationView, Resent};
+use uuid::Uuid;
 
 use super::NotificationDocument;
 use crate::app::App;
@@ -21,7 +23,7 @@ use crate::request::{Reseller, Resender};
 #[utoipa::path(
     get, path = "/notifications/{id}", tag = "notifications", operation_id = "findNotification",
     security(("apiKey" = [])),
-    params(("id" = uuid::Uuid, Path, description = "The notification's identifier.")),
+    params(("id" = Uuid, Path, description = "The notification's identifier.")),
     responses((status = 200, description = "The notification.", body = NotificationDocument))
 )]
 pub(crate) async fn find(
@@ -40,7 +42,7 @@ pub(crate) async fn find(
 #[utoipa::path(
     post, path = "/notifications/{id}/resend", tag = "notifications", operation_id = "resendNotification",
     security(("apiKey" = [])),
-    params(("id" = uuid::Uuid, Path, description = "The notification's identifier.")),
+    params(("id" = Uuid, Path, description = "The notification's identifier.")),
     responses((status = 202, description = "It will be sent in a moment.", body = NotificationDocument))
 )]
 pub(crate) async fn resend(
@@ -52,10 +54,23 @@ pub(crate) async fn resend(
     let resend = app
         .store
         .resend_notification(&reseller.id, id, reseller.act(app.now()));
-    match http_api::by(reseller.deadline, ("the notification", "sent again"), resend).await? {
-        Resent::Done => {}
+    let resent = http_api::by(reseller.deadline, ("the notification", "sent again"), resend).await?;
+    let paused_by = match resent {
+        Resent::Unfinished(_) => look_up(&app, &reseller, id).await?.paused_by(),
+        _ => None,
+    };
+    if let Some(problem) = refusal(resent, paused_by) {
+        return Err(problem);
+    }
+    let found = look_up(&app, &reseller, id).await?;
+    Ok((StatusCode::ACCEPTED, Json(found)))
+}
+
+/// Why a notification is not sent again, if it is not. `paused_by` is whose pause it waits for.
+fn refusal(resent: Resent, paused_by: Option<&'static str>) -> Option<Problem> {
+    let problem = match resent {
+        Resent::Done => return None,
         Resent::Unfinished(status) => {
-            let paused_by = look_up(&app, &reseller, id).await?.paused_by();
             let detail = match paused_by {
                 None => {
                     format!("the notification is {status} and due or being sent, so that it is sent anyhow")
@@ -69,17 +84,63 @@ pub(crate) async fn resend(
                      resume it"
                 ),
             };
-            return Err(Problem::new(NOTIFICATION_UNFINISHED, detail));
+            Problem::new(NOTIFICATION_UNFINISHED, detail)
         }
         Resent::Cancelled => {
             let detail = "the notification was cancelled, which is final";
-            return Err(Problem::new(NOTIFICATION_CANCELLED, detail));
+            Problem::new(NOTIFICATION_CANCELLED, detail)
         }
-        Resent::NotActive(state) => return Err(problems::not_active(state)),
-        Resent::Unknown => return Err(problems::no_notification()),
+        Resent::NotActive(state) => problems::not_active(state),
+        Resent::Unknown => problems::no_notification(),
+    };
+    Some(problem)
+}
+
+/// What came of sending several again.
+pub(crate) struct SentAgain {
+    /// How many are sent again.
+    pub(crate) count: u64,
+    /// The others by why they are not, each as its event is called.
+    pub(crate) refused: BTreeMap<String, Vec<String>>,
+}
+
+/// Sends several notifications again, of any subscriptions, each as [`resend`] does one, in one statement.
+pub(crate) async fn resend_each(app: &App, reseller: &Resender, ids: &[Uuid]) -> Result<SentAgain, Problem> {
+    let resend = app.store.resend_each(&reseller.id, ids, reseller.act(app.now()));
+    let asked = http_api::by(reseller.deadline, ("the notifications", "sent again"), resend).await?;
+    let is_unfinished = |asked: &&AskedAgain| matches!(asked.resent, Resent::Unfinished(_));
+    let waiting = asked.iter().filter(is_unfinished);
+    let waiting: Vec<_> = waiting.map(|asked| asked.subscription).collect();
+    let held = app.store.held_back(&waiting);
+    // What is sent again is told also where it is not found out for which pause others wait.
+    let held = http_api::by(reseller.deadline, ("the subscriptions", "read"), held)
+        .await
+        .unwrap_or_default();
+    let mut told = SentAgain {
+        count: 0,
+        refused: BTreeMap::new(),
+    };
+    let mut refuse = |problem: &Problem, name: String| {
+        let reason = problem.detail().to_owned();
+        told.refused.entry(reason).or_default().push(name);
+    };
+    for it in &asked {
+        let held = held.get(&it.subscription).filter(|_| !it.claimed);
+        let paused_by = held.and_then(|held| held.paused_by).map(PausedBy::for_reseller);
+        match refusal(it.resent, paused_by) {
+            None => told.count += 1,
+            Some(problem) => {
+                let event = it.event_id.clone().unwrap_or_else(|| it.id.to_string());
+                refuse(&problem, format!("{event} ({})", it.event_type));
+            }
+        }
     }
-    let found = look_up(&app, &reseller, id).await?;
-    Ok((StatusCode::ACCEPTED, Json(found)))
+    for id in ids {
+        if !asked.iter().any(|it| it.id.uuid() == *id) {
+            refuse(&problems::no_notification(), id.to_string());
+        }
+    }
+    Ok(told)
 }
 
 /// Cancels a notification that waits: it is not sent any more, by no retry, resend or replay.
@@ -89,7 +150,7 @@ pub(crate) async fn resend(
 #[utoipa::path(
     post, path = "/notifications/{id}/cancel", tag = "notifications", operation_id = "cancelNotification",
     security(("apiKey" = [])),
-    params(("id" = uuid::Uuid, Path, description = "The notification's identifier.")),
+    params(("id" = Uuid, Path, description = "The notification's identifier.")),
     responses((status = 200, description = "The notification as it is now.", body = NotificationDocument))
 )]
 pub(crate) async fn cancel(

@@ -7,6 +7,7 @@ use domain::subscription::SubscriptionState;
 use serde_json::json;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
 
 use crate::app::{ALL, entered};
 use crate::portal::Portal;
@@ -195,4 +196,52 @@ async fn deliveries_are_filtered_by_everything_that_the_list_of_the_api_is(porta
         assert_eq!(answer.status, 403, "{list}: {}", answer.html);
     }
     assert!(!without.see("/app/deliveries").await.contains("name=\"value\""));
+}
+
+#[testkit::test]
+async fn what_was_selected_is_sent_again_at_once_and_the_rest_is_named(portal: Portal) {
+    let (one, other) = (
+        SubscriptionRow::active().make(&portal.pool).await,
+        SubscriptionRow::active().paused().make(&portal.pool).await,
+    );
+    let made = async |state, subscription| {
+        NotificationRow::in_state(state, subscription)
+            .make(&portal.pool)
+            .await
+    };
+    let failed = made(NotificationState::Failed, one).await;
+    let given_up = made(NotificationState::GivenUp, other).await;
+    let cancelled = made(NotificationState::Cancelled, one).await;
+    let waiting = made(NotificationState::Pending, other).await;
+    let unknown = Uuid::now_v7().to_string();
+    let ids = [failed, given_up, cancelled, waiting].map(|it| it.id.to_string());
+    let mut fields: Vec<_> = ids.iter().map(|id| ("id", id.as_str())).collect();
+    fields.extend([("id", unknown.as_str()), ("id", ids[0].as_str())]);
+    let browser = entered(&portal, &ALL).await;
+
+    let (_, page) = browser.act("/app/deliveries/resend", &fields).await;
+
+    let named = |event: Uuid| format!("{event} (domain.created): the notification");
+    for said in [
+        "2 are sent again, 3 are not.".to_owned(),
+        format!("{} was cancelled, which is final.", named(cancelled.event)),
+        format!(
+            "{} is PENDING and waits for the end of a pause: you have paused its subscription",
+            named(waiting.event)
+        ),
+        format!("{unknown}: "),
+    ] {
+        assert!(page.contains(&said), "{said}: {page}");
+    }
+    for (id, status) in [
+        (&ids[0], "RETRY"),
+        (&ids[1], "RETRY"),
+        (&ids[2], "GIVEN_UP"),
+        (&ids[3], "PENDING"),
+    ] {
+        let seen = portal.see(&format!("/notifications/{id}")).await;
+        assert_eq!(seen["status"], status, "{seen:#}");
+    }
+    let acts = portal.see("/activity?action=notification.resend").await;
+    assert_eq!(acts["items"].as_array().unwrap().len(), 2, "{acts:#}");
 }

@@ -17,6 +17,7 @@ mod paces;
 mod promotion;
 mod quotas;
 mod rescue;
+mod resent_at_once;
 pub(crate) mod scene;
 mod state_table;
 mod turns;

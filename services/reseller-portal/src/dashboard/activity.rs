@@ -36,13 +36,28 @@ pub(super) fn routes() -> Vec<Route> {
 /// As the API has them, but for the times, which are as fields for them send them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PageParams {
+pub(super) struct ActsAsked {
     action: Option<String>,
     by: Option<String>,
     since: Option<String>,
     until: Option<String>,
     limit: Option<u32>,
     cursor: Option<String>,
+}
+
+impl ActsAsked {
+    /// The same as the list over the API takes it.
+    pub(super) fn filter(&self, frame: &Frame) -> Result<ActivityParams, Problem> {
+        let time = |name: &'static str, text: Option<&str>| words::asked(name, text, frame.preferences.zone);
+        Ok(ActivityParams {
+            since: time("since", self.since.as_deref())?,
+            until: time("until", self.until.as_deref())?,
+            action: self.action.clone(),
+            by: self.by.clone(),
+            limit: self.limit,
+            cursor: self.cursor.clone(),
+        })
+    }
 }
 
 #[derive(Template)]
@@ -108,17 +123,9 @@ async fn page(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     frame: Frame,
-    Params(params): Params<PageParams>,
+    Params(params): Params<ActsAsked>,
 ) -> Result<impl IntoResponse, Problem> {
-    let time = |name: &'static str, text: Option<&str>| words::asked(name, text, frame.preferences.zone);
-    let params = Params(ActivityParams {
-        since: time("since", params.since.as_deref())?,
-        until: time("until", params.until.as_deref())?,
-        action: params.action,
-        by: params.by,
-        limit: params.limit,
-        cursor: params.cursor,
-    });
+    let params = Params(params.filter(&frame)?);
     let acts = activity::list(State(app), reseller, params).await?.0;
     Ok(Page(Activity { frame, acts }))
 }

@@ -348,18 +348,6 @@ impl Deliveries {
     fn path(&self) -> &str {
         self.frame.address.split('?').next().unwrap_or_default()
     }
-
-    /// The same filter at an address beside this one.
-    fn beside(&self, last: &str) -> String {
-        let address = self.frame.with("cursor", "");
-        let (path, query) = address.split_once('?').unwrap_or((address.as_str(), ""));
-        let place = path.strip_suffix("deliveries").unwrap_or(path);
-        if query.is_empty() {
-            format!("{place}{last}")
-        } else {
-            format!("{place}{last}?{query}")
-        }
-    }
 }
 
 /// A part that a filter has thinned out is followed by others, until there are as many rows as a page has.

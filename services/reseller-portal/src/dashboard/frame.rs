@@ -109,6 +109,18 @@ impl Frame {
         &PLACES
     }
 
+    /// The same filter at another address in the same place, from the beginning of the list on.
+    pub(crate) fn beside(&self, last: &str) -> String {
+        let address = self.with("cursor", "");
+        let (path, query) = address.split_once('?').unwrap_or((address.as_str(), ""));
+        let place = path.rsplit_once('/').map_or("", |(place, _)| place);
+        if query.is_empty() {
+            format!("{place}/{last}")
+        } else {
+            format!("{place}/{last}?{query}")
+        }
+    }
+
     /// The pages of a subscription: their address, their name, and whether this is the one.
     pub(crate) fn tabs(&self, subscription: &Uuid) -> Vec<(String, &'static str, bool)> {
         let tabs = TABS.iter().map(|(part, name)| {

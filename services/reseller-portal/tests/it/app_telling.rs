@@ -4,7 +4,7 @@
 use chrono::TimeDelta;
 use domain::notification::NotificationState;
 use domain::subscription::SubscriptionState;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -244,4 +244,85 @@ async fn what_was_selected_is_sent_again_at_once_and_the_rest_is_named(portal: P
     }
     let acts = portal.see("/activity?action=notification.resend").await;
     assert_eq!(acts["items"].as_array().unwrap().len(), 2, "{acts:#}");
+}
+
+#[testkit::test]
+async fn what_waits_what_was_done_and_mails_are_taken_home_as_they_are_listed(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    for _ in 0..2 {
+        NotificationRow::in_state(NotificationState::Scheduled, id)
+            .due_in(TimeDelta::hours(1))
+            .make(&portal.pool)
+            .await;
+    }
+    let browser = entered(&portal, &ALL).await;
+    let asked = [("dailyQuota", "2,000,000"), ("reason", "x")];
+    browser.act(&format!("/app/s/{id}/quota"), &asked).await;
+    let other = SubscriptionRow::active().make(&portal.pool).await;
+    portal
+        .done("POST", &format!("/subscriptions/{other}/deactivate"), 200)
+        .await;
+    for (page, file, list, begins) in [
+        (
+            format!("/app/s/{id}/scheduled"),
+            "scheduled",
+            format!("/subscriptions/{id}/scheduled"),
+            "acceptedAt,notificationId,eventId,eventType,status,reason,pausedBy,attempts,payloadBytes,nextAttemptAt",
+        ),
+        (
+            "/app/activity".to_owned(),
+            "activity",
+            "/activity".to_owned(),
+            "at,id,by,name,action,subscriptionId,notificationId,note,details",
+        ),
+        (
+            "/app/activity/mails".to_owned(),
+            "mails",
+            "/mails".to_owned(),
+            "createdAt,id,kind,status,subscriptionId,recipient,occurrences,finishedAt",
+        ),
+    ] {
+        let html = browser.see(&page).await;
+        for end in ["csv", "json"] {
+            assert!(html.contains(&format!("{page}.{end}\" download")), "{html}");
+        }
+        let listed = portal.see(&list).await;
+        let rows = listed["items"].as_array().unwrap();
+        assert!(!rows.is_empty(), "{listed:#}");
+        let csv = browser.get(&format!("{page}.csv")).await;
+        assert_eq!(csv.header("content-type"), "text/csv; charset=utf-8");
+        let named = format!("attachment; filename=\"{file}.csv\"");
+        assert_eq!(csv.header("content-disposition"), named);
+        assert_eq!(csv.html.lines().next(), Some(begins));
+        assert_eq!(csv.html.lines().count(), rows.len() + 1, "{}", csv.html);
+        for (line, row) in csv.html.lines().skip(1).zip(rows) {
+            assert!(line.contains(row["id"].as_str().unwrap()), "{line}: {row:#}");
+        }
+        let json = browser.see(&format!("{page}.json")).await;
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let ids = |list: &Value| -> Vec<Value> {
+            let items = list["items"].as_array().unwrap().iter();
+            items.map(|item| item["id"].clone()).collect()
+        };
+        assert_eq!((ids(&json), &json["next"]), (ids(&listed), &Value::Null));
+    }
+    for (none, lines) in [
+        (format!("/app/s/{id}/scheduled.csv?reason=RATE"), 1),
+        ("/app/activity.csv?action=replay".to_owned(), 1),
+        (format!("/app/s/{id}/scheduled.csv?reason=QUOTA"), 3),
+    ] {
+        let file = browser.see(&none).await;
+        assert_eq!(file.lines().count(), lines, "{none}: {file}");
+    }
+    let page = browser.see(&format!("/app/s/{id}/scheduled?reason=QUOTA")).await;
+    assert!(
+        page.contains("scheduled.csv?reason=QUOTA\""),
+        "as it is filtered: {page}"
+    );
+    for wrong in [
+        format!("/app/s/{id}/scheduled.csv?reason=LATE"),
+        "/app/activity.csv?since=soon".to_owned(),
+    ] {
+        assert_eq!(browser.get(&wrong).await.status, 400, "{wrong}");
+    }
 }

@@ -250,23 +250,31 @@ impl Store {
             acts: self.acts_on(format!("notification/{id}")).await?,
             pauses,
         };
-        if let Some(at) = timeline.resend_cancelled_at()
-            && !timeline
-                .acts
-                .iter()
-                .any(|act| act.at == at && act.action == "notification.cancel")
-            && let Some(act) = self.cancelled_with_many(&timeline, at).await?
-        {
-            timeline.acts.push(act);
+        for (at, of_one, of_many) in [
+            (
+                timeline.resend_cancelled_at(),
+                "notification.cancel",
+                "notification.cancel-many",
+            ),
+            (timeline.resent_at, "notification.resend", "subscription.resend"),
+        ] {
+            let is_its_own = |act: &AuditView| Some(act.at) == at && act.action == of_one;
+            if let Some(at) = at
+                && !timeline.acts.iter().any(is_its_own)
+                && let Some(act) = self.done_to_many(&timeline, of_many, at).await?
+            {
+                timeline.acts.push(act);
+            }
         }
         Ok(Some(timeline))
     }
 
-    /// The act that cancelled many at this time, this one among them. It is about what they were of; those that stay delivered have no dead letter
+    /// The act that was done to many at this time, this one among them. It is about what they were of; those that stay delivered have no dead letter
     /// that would tell who did it.
-    async fn cancelled_with_many(
+    async fn done_to_many(
         &self,
         it: &NotificationTimeline,
+        action: &str,
         at: DateTime<Utc>,
     ) -> Result<Option<AuditView>, Error> {
         let subjects = [
@@ -276,7 +284,7 @@ impl Store {
         ];
         for subject in subjects {
             let filter = AuditFilter {
-                actions: Some(vec!["notification.cancel-many".to_owned()]),
+                actions: Some(vec![action.to_owned()]),
                 subject: Some(subject),
                 since: Some(at),
                 until: Some(at + TimeDelta::microseconds(1)),

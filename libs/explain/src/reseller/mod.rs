@@ -3,6 +3,7 @@
 //!
 //! Each sentence has a code and what it was made of beside it, so that programs need not read it and other languages can say it.
 
+mod acts;
 mod answer;
 mod late;
 mod notification;

@@ -6,7 +6,6 @@ use domain::push::AttemptStatus;
 use domain::reason::NotificationReason;
 use domain::subscription::{PausedBy, SubscriptionState};
 use serde::Serialize;
-use store::DeadLetterState;
 use store::timeline::NotificationTimeline;
 use store::webhook::{DeliveryAttemptView, StateEntry};
 use utoipa::ToSchema;
@@ -106,15 +105,14 @@ pub fn describe(history: &NotificationTimeline, teller: &Teller<'_>) -> Story {
     }
 }
 
-/// By whom what a recovery has sent again is resolved: of all that is not done by a person, only that sends notifications again.
-const RECOVERY: &str = "postrider";
-
-struct Told<'a> {
-    it: &'a NotificationTimeline,
-    teller: &'a Teller<'a>,
+/// A notification, and what telling of it needs to know.
+pub(super) struct Told<'a> {
+    pub(super) it: &'a NotificationTimeline,
+    pub(super) teller: &'a Teller<'a>,
 }
 
-fn step(at: DateTime<Utc>, sentence: Sentence) -> Step {
+/// A step of which it is known when it was or will be.
+pub(super) fn step(at: DateTime<Utc>, sentence: Sentence) -> Step {
     Step {
         at: Some(at),
         sentence,
@@ -129,12 +127,6 @@ fn some_time(code: &'static str, text: &str) -> Step {
 }
 
 impl Told<'_> {
-    /// Whether the reseller has done it. Those of visits that are long over are not among the names.
-    fn is_own(&self, actor: &str) -> bool {
-        let visited = format!("@{}>", self.it.reseller);
-        actor.ends_with(&visited) || self.teller.own_names.iter().any(|name| name == actor)
-    }
-
     fn steps(&self) -> Vec<Step> {
         let it = self.it;
         let event = it
@@ -161,92 +153,13 @@ impl Told<'_> {
             step(it.created_at, made)
         }));
         steps.extend(it.history.iter().map(of_attempt));
-        let resent = it.acts.iter().filter(|act| act.action == "notification.resend");
-        steps.extend(resent.map(|act| step(act.at, Sentence::new("resent", "You had it sent again."))));
+        steps.extend(self.resent());
         steps.extend(self.cancelled());
         steps.extend(self.resend_cancelled());
         steps.extend(self.sent_again());
         steps.extend(self.waiting());
         steps.sort_by_key(|step| step.at);
         steps
-    }
-
-    /// When and by whom it was cancelled, by the dead letter of that: many that are cancelled at once have no act of their own.
-    fn cancellation(&self) -> Option<(DateTime<Utc>, &str)> {
-        let letters = self.it.dead_letters.iter();
-        let letter = letters
-            .rev()
-            .find(|letter| letter.fingerprint == "delivery/cancelled")?;
-        Some((letter.resolved_at?, letter.resolved_by.as_deref()?))
-    }
-
-    fn cancelled(&self) -> Option<Step> {
-        let (at, by) = self.cancellation()?;
-        let sentence = if self.is_own(by) {
-            Sentence::new("cancelled-by-you", "You cancelled it.")
-        } else {
-            Sentence::new(
-                "cancelled-by-operators",
-                "The operators of the platform cancelled it.",
-            )
-        };
-        Some(step(at, sentence))
-    }
-
-    /// When and by whom sending it again was cancelled, of one that stays delivered.
-    fn resend_cancelled(&self) -> Option<Step> {
-        let at = self.it.resend_cancelled_at()?;
-        let mut acts = self.it.acts.iter();
-        let cancelled = ["notification.cancel", "notification.cancel-many"];
-        let act = acts.find(|act| act.at == at && cancelled.contains(&act.action.as_str()));
-        let (code, text) = match act {
-            Some(act) if self.is_own(&act.actor) => (
-                "resend-cancelled-by-you",
-                "You cancelled sending it again; it stays delivered.",
-            ),
-            Some(_) => (
-                "resend-cancelled-by-operators",
-                "The operators of the platform cancelled sending it again; it stays delivered.",
-            ),
-            None => (
-                "resend-cancelled",
-                "Sending it again was cancelled; it stays delivered.",
-            ),
-        };
-        Some(step(at, Sentence::new(code, text)))
-    }
-
-    /// What made it due again other than a resend, which is an act.
-    fn sent_again(&self) -> Option<Step> {
-        let at = self.it.resent_at?;
-        let is_told = self
-            .it
-            .acts
-            .iter()
-            .any(|act| act.action == "notification.resend" && act.at == at);
-        if is_told {
-            return None;
-        }
-        let mut letters = self.it.dead_letters.iter().rev();
-        let letter = letters
-            .find(|letter| letter.state == DeadLetterState::Replayed && letter.resolved_at == Some(at));
-        let by = letter.and_then(|letter| letter.resolved_by.as_deref());
-        let of_replay = format!("reseller {}", self.it.reseller);
-        let sentence = match by {
-            Some(by) if by == of_replay => {
-                Sentence::new("replayed", "A replay or resend of yours had it sent again.")
-            }
-            Some(by) if self.is_own(by) => Sentence::new("resent", "You had it sent again."),
-            Some(RECOVERY) => Sentence::new(
-                "sent-again-after-outage",
-                "It was sent again by itself after the outage.",
-            ),
-            _ => Sentence::new(
-                "sent-again",
-                "It was made due again; its attempts count from the beginning.",
-            ),
-        };
-        Some(step(at, sentence))
     }
 
     /// Since when it waits, for what is not told by an attempt.
@@ -490,8 +403,7 @@ impl Told<'_> {
                 some_time("resend", "Nothing, unless you have it sent again."),
             ),
             Some(NotificationReason::Cancelled) => {
-                let by = self.cancellation();
-                let headline = if by.is_some_and(|(_, by)| self.is_own(by)) {
+                let headline = if self.is_cancelled_by_own() {
                     Sentence::new("cancelled-by-you", "Cancelled by you.")
                 } else {
                     Sentence::new(

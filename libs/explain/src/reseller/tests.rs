@@ -140,8 +140,16 @@ fn what_was_sent_again_is_told_with_who_had_it_sent() {
     let reseller = format!("reseller {}", history.reseller);
     let visit = format!("Anna <user-17@{}>", history.reseller);
     for (by, code, text) in [
-        ("ann (1)", "resent", "You had it sent again."),
-        (visit.as_str(), "resent", "You had it sent again."),
+        (
+            "ann (1)",
+            "resent",
+            "You had it sent again (with the API key ann).",
+        ),
+        (
+            visit.as_str(),
+            "resent",
+            "You had it sent again (Anna, in the dashboard).",
+        ),
         (
             reseller.as_str(),
             "replayed",
@@ -154,8 +162,8 @@ fn what_was_sent_again_is_told_with_who_had_it_sent() {
         ),
         (
             "maria (2)",
-            "sent-again",
-            "It was made due again; its attempts count from the beginning.",
+            "sent-again-by-operators",
+            "The operators of the platform had it sent again; its attempts count from the beginning.",
         ),
     ] {
         let mut letter = dead_letter(None, Some(history.id.uuid()));
@@ -167,6 +175,36 @@ fn what_was_sent_again_is_told_with_who_had_it_sent() {
         let step = story.story.iter().find(|step| step.at == Some(at)).unwrap();
         assert_eq!((step.sentence.code, step.sentence.text.as_str()), (code, text));
     }
+}
+
+#[test]
+fn a_resend_of_several_is_told_with_who_had_them_sent() {
+    let mut history = row(NotificationStatus::Retry, 2);
+    let resent = act("subscription.resend");
+    history.resent_at = Some(resent.at);
+    for (actor, text) in [
+        (
+            "ann (1)",
+            "A resend of several had it sent again (with the API key ann).",
+        ),
+        ("maria (2)", "A resend of several had it sent again."),
+    ] {
+        history.acts = vec![AuditView {
+            actor: actor.to_owned(),
+            ..resent.clone()
+        }];
+        let told = told(&history, None).story;
+        let step = told.iter().find(|step| step.at == history.resent_at).unwrap();
+        assert_eq!(
+            (step.sentence.code, step.sentence.text.as_str()),
+            ("replayed", text)
+        );
+        let by = step.sentence.params.get("by").and_then(|by| by.as_str());
+        assert_eq!(by, (actor == "ann (1)").then_some(actor), "no name of the house");
+    }
+    history.acts.clear();
+    let told = told(&history, None).story;
+    assert!(told.iter().any(|step| step.sentence.code == "sent-again"));
 }
 
 #[test]

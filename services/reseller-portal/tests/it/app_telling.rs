@@ -24,7 +24,10 @@ async fn a_notification_is_told_step_by_step_as_the_api_tells_it(portal: Portal)
     let cancelled = made(NotificationState::Pending, hour).await;
     let browser = entered(&portal, &ALL).await;
     let (_, page) = browser.act(&format!("/app/n/{again}/resend"), &[]).await;
-    assert!(page.contains("You had it sent again."), "{page}");
+    assert!(
+        page.contains("You had it sent again (Anna Ozola, in the dashboard)."),
+        "{page}"
+    );
     let cancel = format!("/app/n/{cancelled}/cancel");
     assert_eq!(browser.post(&cancel, &[]).await.status, 303);
     let rest = [
@@ -48,7 +51,8 @@ async fn a_notification_is_told_step_by_step_as_the_api_tells_it(portal: Portal)
     }
     let page = browser.see(&format!("/app/n/{cancelled}")).await;
     assert!(
-        page.contains("Cancelled by you.") && page.contains("You cancelled it."),
+        page.contains("Cancelled by you.")
+            && page.contains("You cancelled it (Anna Ozola, in the dashboard)."),
         "{page}"
     );
     portal

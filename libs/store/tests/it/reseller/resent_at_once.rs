@@ -4,7 +4,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationState, NotificationStatus};
 use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
-use store::webhook::Resent;
+use store::webhook::{BulkResent, Resent, ToResend};
 use store::{AuditFilter, Store};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
@@ -91,4 +91,40 @@ async fn each_is_sent_again_or_told_with_the_reason(pool: PgPool) {
             .len(),
         resent.len()
     );
+}
+
+#[testkit::database_test]
+async fn who_sent_several_again_is_told_of_each(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made = NotificationRow::in_state(NotificationState::Sent, subscription)
+        .make(&pool)
+        .await;
+    let which = ToResend::Ids(vec![made.id.uuid()]);
+    let act = act(SystemClock.now());
+    let resent = store.resend_notifications(("acme", subscription), &which, 10, act);
+    assert!(matches!(resent.await.unwrap(), BulkResent::Done(_)));
+    let timeline = async || {
+        let told = store.notification_timeline(made.id.uuid()).await.unwrap();
+        told.unwrap()
+    };
+    let told = timeline().await;
+    let last = told.acts.last().expect("an act");
+    assert_eq!((&*last.action, &*last.actor), ("subscription.resend", act.by));
+    assert_eq!(told.resent_at, Some(last.at));
+
+    // One that was sent again by itself has an act of its own, and the earlier one of several is none of it.
+    sqlx::query("UPDATE notifications SET status = 'SENT', next_attempt_at = NULL, reason = NULL, finished_at = now() WHERE id = $1")
+        .bind(made.id.uuid())
+        .execute(&pool)
+        .await
+        .unwrap();
+    let later = store::Act {
+        at: act.at + chrono::TimeDelta::seconds(1),
+        ..act
+    };
+    let again = store.resend_notification("acme", made.id, later).await.unwrap();
+    assert_eq!(again, Resent::Done);
+    let actions: Vec<_> = timeline().await.acts.into_iter().map(|act| act.action).collect();
+    assert_eq!(actions, ["notification.resend"]);
 }

@@ -28,6 +28,9 @@ const RANGES: [(u32, &str); 4] = [
     (672, "4 weeks"),
 ];
 
+/// The height of the chart of delays.
+const DELAYS_HEIGHT: f64 = 96.0;
+
 pub(super) fn routes() -> Vec<Route> {
     vec![
         super::page("/app/s/{id}/metrics", page),
@@ -87,6 +90,38 @@ impl Metrics {
             counts.delivered, counts.retried, counts.failed, self.hours
         );
         words::stacked(&bars.collect::<Vec<_>>(), &label)
+    }
+
+    /// Within which time after their events half and 95 of 100 were delivered, as a line each; none where that is not known of any bar. From
+    /// milliseconds to days is more than an even scale can show: equal heights stand for equal factors.
+    fn delays(&self) -> Option<Markup> {
+        let known = |part: f64| self.steps.iter().map(move |step| step.delay(part));
+        let longest = |part: f64| known(part).flatten().reduce(f64::max);
+        let (half, most) = (longest(0.5)?, longest(0.95)?);
+        let top = most.max(1.0).ln_1p();
+        let path = |part: f64| {
+            let (mut path, mut is_begun) = (String::new(), false);
+            for (place, delay) in known(part).enumerate() {
+                if let Some(delay) = delay {
+                    let y = 2.0 + (DELAYS_HEIGHT - 4.0) * (1.0 - delay.max(0.0).ln_1p() / top);
+                    let command = if is_begun { 'L' } else { 'M' };
+                    path.push_str(&format!("{command}{} {y:.1}h8", place * 10));
+                }
+                is_begun = delay.is_some();
+            }
+            path
+        };
+        let label = format!(
+            "From the event to its delivery: half within {} at most, 95 of 100 within {}",
+            words::wait(half),
+            words::wait(most)
+        );
+        Some(Markup(format!(
+            r#"<svg class="spark tall" viewBox="0 0 {width} {DELAYS_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{label}"><path class="line-warn" d="{most}"/><path class="line-ok" d="{half}"/></svg>"#,
+            width = self.steps.len() * 10,
+            most = path(0.95),
+            half = path(0.5),
+        )))
     }
 
     fn rate(&self, rate: Option<f64>) -> String {
@@ -196,19 +231,22 @@ async fn export(
 ) -> Result<impl IntoResponse, Problem> {
     let hours = params.hours.unwrap_or(RANGES[0].0);
     let metrics = read(&app, &reseller, Id(id), hours).await?;
-    let mut lines = "hour,attempts,delivered,retried,failed,delay_p50_millis,delay_p95_millis\r\n".to_owned();
+    let mut lines =
+        "hour,attempts,delivered,retried,failed,delay_p50_millis,delay_p95_millis,delay_p99_millis\r\n"
+            .to_owned();
     let number = |millis: Option<f64>| millis.map_or_else(String::new, |millis| format!("{millis:.0}"));
     for hour in &metrics.hours {
         let at = hour.hour.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
         let counts = &hour.counts;
         lines.push_str(&format!(
-            "{at},{},{},{},{},{},{}\r\n",
+            "{at},{},{},{},{},{},{},{}\r\n",
             counts.attempts,
             counts.delivered,
             counts.retried,
             counts.failed,
             number(hour.delivery_delay_millis.p50),
             number(hour.delivery_delay_millis.p95),
+            number(hour.delivery_delay_millis.p99),
         ));
     }
     let headers = [

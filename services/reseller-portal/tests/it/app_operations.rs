@@ -273,14 +273,22 @@ async fn deliveries_are_shown_as_bars_and_a_table(portal: Portal) {
             of_type.contains("2 h 19 min"),
             "the end of its bucket: {hours}: {page}"
         );
+        let lines = page
+            .split("From the event to its delivery: half within ")
+            .nth(1)
+            .unwrap_or_default();
+        assert!(
+            lines.contains(r#"class="line-warn" d="M"#) && lines.contains(r#"class="line-ok" d="M"#),
+            "{hours}: {page}"
+        );
         is_safe(&page);
     }
     let export = browser.get(&format!("{path}.csv?hours=24")).await;
     assert_eq!(export.header("content-type"), "text/csv; charset=utf-8");
     assert!(
-        export
-            .html
-            .starts_with("hour,attempts,delivered,retried,failed,delay_p50_millis,delay_p95_millis\r\n"),
+        export.html.starts_with(
+            "hour,attempts,delivered,retried,failed,delay_p50_millis,delay_p95_millis,delay_p99_millis\r\n"
+        ),
         "{}",
         export.html
     );

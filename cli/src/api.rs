@@ -103,6 +103,13 @@ impl Api {
         self.success(answer, path).await.map(drop)
     }
 
+    /// Deletes what is at `path`, and says why.
+    pub(crate) async fn delete_noted(&self, path: &str, note: Option<&str>) -> anyhow::Result<()> {
+        let request = self.request(Method::DELETE, path).query(&[("note", note)]);
+        let answer = self.answer(request, path).await?;
+        self.success(answer, path).await.map(drop)
+    }
+
     /// A request with the key, to be sent with [`Api::answer`].
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, self.url(path));

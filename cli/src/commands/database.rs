@@ -1,11 +1,15 @@
-//! What the commands that work on the database share: opening it, and saying clearly when it is away or not prepared.
+//! What the commands that work on the database share: opening it, saying clearly when it is away or not prepared, and going over the operator
+//! API where none is configured.
 
 use std::sync::LazyLock;
 
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
-use config::{Config, Sources};
+use config::{Config, Fault, Sources};
 use store::{Act, Store};
+
+use crate::api::Api;
+use crate::operator::OperatorArgs;
 
 /// An open database and the configuration that led to it.
 pub(crate) struct Database {
@@ -49,6 +53,38 @@ impl Database {
             self.config.database.url.masked_url()
         )
     }
+}
+
+/// How a command reaches what it is about, where it can do so in two ways.
+pub(crate) enum Access {
+    /// Past the services.
+    Database(Box<Database>),
+    /// Over the operator API, with a key.
+    Api(Api),
+}
+
+impl Access {
+    /// The database; where none is configured, the operator API, if there is a key for it.
+    pub(crate) async fn open(sources: &Sources, operator: &OperatorArgs) -> anyhow::Result<Self> {
+        match Database::open_migrated(sources).await {
+            Ok(database) => Ok(Self::Database(Box::new(database))),
+            Err(error) if !lacks_only_the_database(&error) => Err(error),
+            Err(_) if operator.has_key() => Ok(Self::Api(operator.connect()?)),
+            Err(error) => Err(error.context(
+                "this needs the database (DATABASE_URL), or the operator API with the key of an administrator (OPERATOR_KEY or --key), \
+                 for what only looks of a viewer; the first key of an installation is made on the database",
+            )),
+        }
+    }
+}
+
+/// Whether all that is wrong is that no database is configured. With any other mistake in the configuration the caller meant a database, and
+/// the operator API may be one of another installation.
+pub(crate) fn lacks_only_the_database(error: &anyhow::Error) -> bool {
+    let errors = error.downcast_ref::<config::Errors>();
+    errors.is_some_and(|errors| {
+        matches!(errors.problems(), [only] if only.subject == "database.url" && only.fault == Fault::Missing)
+    })
 }
 
 /// What a change that is made past the services is signed with in the audit log. There is no key that could tell who it was: the user and the

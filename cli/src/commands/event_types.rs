@@ -3,14 +3,14 @@
 use anyhow::{Context as _, bail};
 use chrono::SecondsFormat;
 use clap::Subcommand;
-use config::{Fault, Sources};
+use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use event_schema::Definition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::webhook::{EventType, NewEventType};
 
-use super::database::{Database, by_hand};
+use super::database::{Database, by_hand, lacks_only_the_database};
 use crate::api::Api;
 use crate::file;
 use crate::operator::OperatorArgs;
@@ -92,15 +92,6 @@ pub(crate) async fn run(sources: &Sources, command: EventTypesCommand) -> anyhow
         EventTypesCommand::Put { file, note } => put(&database, &file, note.as_deref()).await,
         EventTypesCommand::Retire { name, note, .. } => retire(&database, &name, note.as_deref()).await,
     }
-}
-
-/// Whether all that is wrong is that no database is configured. With any other mistake in the configuration the caller meant a database, and
-/// the operator API may be one of another installation.
-fn lacks_only_the_database(error: &anyhow::Error) -> bool {
-    let errors = error.downcast_ref::<config::Errors>();
-    errors.is_some_and(|errors| {
-        matches!(errors.problems(), [only] if only.subject == "database.url" && only.fault == Fault::Missing)
-    })
 }
 
 async fn list(database: &Database, form: Form) -> anyhow::Result<()> {

@@ -1,4 +1,8 @@
 //! `postrider keys`: API keys. Only their digests are stored, so a key is shown once.
+//!
+//! On the database, which alone has the first key of an installation made; elsewhere over the operator API.
+
+mod over_api;
 
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -17,9 +21,11 @@ use serde_json::json;
 use store::{ApiKey, KeyRotated, SuccessorEnd};
 use uuid::Uuid;
 
-use super::database::{Database, by_hand};
+use self::over_api::Made;
+use super::database::{Access, Database, by_hand};
 use crate::age::Age;
 use crate::args::Cli;
+use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
 
 #[derive(Debug, Subcommand)]
@@ -35,6 +41,8 @@ pub(crate) enum KeysCommand {
     List {
         #[command(flatten)]
         form: FormArgs,
+        #[command(flatten)]
+        operator: OperatorArgs,
     },
     /// Makes a key of the same name, roles, limits and length of life, and lets the old one end; standard output is the new key and nothing else.
     #[command(
@@ -48,7 +56,19 @@ pub(crate) enum KeysCommand {
         /// Why; kept in the audit log.
         #[arg(long)]
         note: Option<String>,
+        #[command(flatten)]
+        operator: OperatorArgs,
     },
+}
+
+impl KeysCommand {
+    fn operator(&self) -> &OperatorArgs {
+        match self {
+            Self::Create(args) => &args.operator,
+            Self::Rotate(args) => &args.operator,
+            Self::List { operator, .. } | Self::Revoke { operator, .. } => operator,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -83,6 +103,8 @@ pub(crate) struct CreateArgs {
     /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Debug, Args)]
@@ -101,6 +123,8 @@ pub(crate) struct RotateArgs {
     /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 impl CreateArgs {
@@ -147,12 +171,12 @@ pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Resu
     {
         Cli::command().error(ErrorKind::ArgumentConflict, refused).exit();
     }
-    let database = Database::open_migrated(sources).await?;
+    let access = Access::open(sources, command.operator()).await?;
     match command {
-        KeysCommand::Create(args) => create(&database, args).await,
-        KeysCommand::List { form } => list(&database, form.form()).await,
-        KeysCommand::Rotate(args) => rotate(&database, args).await,
-        KeysCommand::Revoke { id, note } => revoke(&database, id, note.as_deref()).await,
+        KeysCommand::Create(args) => create(&access, args).await,
+        KeysCommand::List { form, .. } => list(&access, form.form()).await,
+        KeysCommand::Rotate(args) => rotate(&access, &args).await,
+        KeysCommand::Revoke { id, note, .. } => revoke(&access, id, note.as_deref()).await,
     }
 }
 
@@ -202,8 +226,7 @@ fn after(age: Age, now: DateTime<Utc>) -> anyhow::Result<DateTime<Utc>> {
     age.after(now).context("that is too far in the future")
 }
 
-async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
-    let key = generate()?;
+async fn create(access: &Access, args: CreateArgs) -> anyhow::Result<()> {
     let (scope, now) = (args.scope(), SystemClock.now());
     let mut roles = args.roles;
     roles.sort_unstable();
@@ -214,13 +237,18 @@ async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
         per_second: args.per_second,
         ..ApiKey::new(args.name, roles, args.reseller, now)
     };
+    let note = args.note.as_deref();
+    let database = match access {
+        Access::Database(database) => database,
+        Access::Api(api) => {
+            let made = over_api::create(api, &stored, note).await?;
+            return show(&made.key, &made.stored);
+        }
+    };
+    let key = generate()?;
     database
         .store
-        .create_api_key(
-            &stored,
-            &KeyDigest::of(&key),
-            by_hand(stored.created_at, args.note.as_deref()),
-        )
+        .create_api_key(&stored, &KeyDigest::of(&key), by_hand(stored.created_at, note))
         .await
         .with_context(|| database.failure("store the key in"))?;
     show(&key, &stored)
@@ -246,22 +274,53 @@ fn show(key: &str, stored: &ApiKey) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn rotate(database: &Database, args: RotateArgs) -> anyhow::Result<()> {
-    let (key, now) = (generate()?, SystemClock.now());
+async fn rotate(access: &Access, args: &RotateArgs) -> anyhow::Result<()> {
+    let now = SystemClock.now();
     let end = match args.expires_in {
         Some(age) => SuccessorEnd::At(after(age, now)?),
         None if args.never_expires => SuccessorEnd::Never,
         None => SuccessorEnd::SameLife,
     };
+    let made = match access {
+        Access::Database(database) => rotate_in(database, args, end, now).await?,
+        Access::Api(api) => over_api::rotate(api, args, end).await?,
+    };
+    show(&made.key, &made.stored)?;
+    if let Some(until) = made.old_expires_at {
+        output::note(format_args!(
+            "the key {} works until {}; an Idempotency-Key that was used with it is known with the new one",
+            args.id,
+            time(until)
+        ));
+    }
+    if end == SuccessorEnd::SameLife && made.stored.expires_at.is_some() {
+        output::note(
+            "the new key lasts as long as the old one was made to; --expires-in or --never-expires would have said otherwise",
+        );
+    }
+    Ok(())
+}
+
+async fn rotate_in(
+    database: &Database,
+    args: &RotateArgs,
+    end: SuccessorEnd,
+    now: DateTime<Utc>,
+) -> anyhow::Result<Made> {
+    let key = generate()?;
     let ends = (after(args.overlap, now)?, end);
     let digest = KeyDigest::of(&key);
     let act = by_hand(now, args.note.as_deref());
     let rotating = database.store.rotate_api_key(args.id, &digest, ends, act);
-    let made = rotating
+    let rotated = rotating
         .await
         .with_context(|| database.failure("rotate the key in"))?;
-    let (made, until) = match made {
-        KeyRotated::Done { into, until } => (into, until),
+    match rotated {
+        KeyRotated::Done { into, until } => Ok(Made {
+            key,
+            stored: *into,
+            old_expires_at: Some(until),
+        }),
         KeyRotated::Before(into) => bail!(
             "the key {} was rotated before, into {into}: rotate that one, or revoke it first if its holder has not got it",
             args.id
@@ -274,27 +333,17 @@ async fn rotate(database: &Database, args: RotateArgs) -> anyhow::Result<()> {
             "no key that could be rotated has the id {}: one that was revoked or has expired is not; `postrider keys list` shows all of them",
             args.id
         ),
-    };
-    show(&key, &made)?;
-    output::note(format_args!(
-        "the key {} works until {}; an Idempotency-Key that was used with it is known with the new one",
-        args.id,
-        time(until)
-    ));
-    if end == SuccessorEnd::SameLife && made.expires_at.is_some() {
-        output::note(
-            "the new key lasts as long as the old one was made to; --expires-in or --never-expires would have said otherwise",
-        );
     }
-    Ok(())
 }
 
-async fn list(database: &Database, form: Form) -> anyhow::Result<()> {
-    let keys = database
-        .store
-        .list_api_keys()
-        .await
-        .with_context(|| database.failure("read the keys from"))?;
+async fn list(access: &Access, form: Form) -> anyhow::Result<()> {
+    let keys = match access {
+        Access::Database(database) => {
+            let listing = database.store.list_api_keys().await;
+            listing.with_context(|| database.failure("read the keys from"))?
+        }
+        Access::Api(api) => over_api::list(api).await?,
+    };
     if form.is_for_people() && !keys.is_empty() {
         output::note(
             "used: noted once a minute, so that a key that is used now may show a time of up to a minute ago",
@@ -331,14 +380,22 @@ fn table_of(keys: &[ApiKey]) -> Table {
     table
 }
 
-async fn revoke(database: &Database, id: Uuid, note: Option<&str>) -> anyhow::Result<()> {
-    let revoked = database
-        .store
-        .revoke_api_key(id, by_hand(SystemClock.now(), note))
-        .await
-        .with_context(|| database.failure("revoke the key in"))?;
-    if !revoked {
-        bail!("no key that could be revoked has the id {id}; `postrider keys list` shows all of them");
+async fn revoke(access: &Access, id: Uuid, note: Option<&str>) -> anyhow::Result<()> {
+    match access {
+        Access::Database(database) => {
+            let revoking = database
+                .store
+                .revoke_api_key(id, by_hand(SystemClock.now(), note));
+            let revoked = revoking
+                .await
+                .with_context(|| database.failure("revoke the key in"))?;
+            if !revoked {
+                bail!(
+                    "no key that could be revoked has the id {id}; `postrider keys list` shows all of them"
+                );
+            }
+        }
+        Access::Api(api) => api.delete_noted(&format!("/keys/{id}"), note).await?,
     }
     output::result(format_args!("revoked {id}"))?;
     Ok(())

@@ -1,20 +1,23 @@
-//! `postrider quotas`: what resellers ask for, decided by an operator with access to the database, as API keys are made.
+//! `postrider quotas`: what resellers ask for, decided by an administrator: on the database, or over the operator API, as API keys are made.
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use domain::subscription::QuotaRequestStatus;
-use serde_json::json;
+use reqwest::Method;
+use serde_json::{Map, Value, json};
 use store::webhook::{Decided, Decision, LimitsChange};
 use uuid::Uuid;
 
-use super::database::{Database, by_hand};
+use super::database::{Access, Database, by_hand};
+use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs};
-use crate::shown::{self, ShownColumn};
+use crate::part::Pages;
+use crate::shown::{self, ShownColumn, cell};
 
 /// Most quota requests that are listed.
-const LISTED_MAX: u32 = 1_000;
+const LISTED_MAX: u16 = 1_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QuotasCommand {
@@ -25,6 +28,8 @@ pub(crate) enum QuotasCommand {
         status: Option<QuotaRequestStatus>,
         #[command(flatten)]
         form: FormArgs,
+        #[command(flatten)]
+        operator: OperatorArgs,
     },
     /// Approves a quota request; what waits for a coming day gets a new place.
     Approve {
@@ -39,6 +44,8 @@ pub(crate) enum QuotasCommand {
         /// A word about it, for the reseller.
         #[arg(long)]
         note: Option<String>,
+        #[command(flatten)]
+        operator: OperatorArgs,
     },
     /// Denies a quota request.
     Deny {
@@ -47,6 +54,8 @@ pub(crate) enum QuotasCommand {
         /// A word about it, for the reseller.
         #[arg(long)]
         note: Option<String>,
+        #[command(flatten)]
+        operator: OperatorArgs,
     },
     /// Sets limits of a subscription, whatever was asked for.
     #[command(
@@ -54,6 +63,17 @@ pub(crate) enum QuotasCommand {
                       postrider quotas set 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --default --note 'the migration is over'"
     )]
     Set(SetArgs),
+}
+
+impl QuotasCommand {
+    fn operator(&self) -> &OperatorArgs {
+        match self {
+            Self::Requests { operator, .. }
+            | Self::Approve { operator, .. }
+            | Self::Deny { operator, .. } => operator,
+            Self::Set(args) => &args.operator,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -65,6 +85,8 @@ pub(crate) struct SetArgs {
     /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Debug, Args)]
@@ -112,17 +134,20 @@ const COLUMNS: [ShownColumn; 9] = [
 
 /// Does what the command says.
 pub(crate) async fn run(sources: &Sources, command: QuotasCommand) -> anyhow::Result<()> {
-    let database = Database::open_migrated(sources).await?;
+    let access = Access::open(sources, command.operator()).await?;
     match command {
-        QuotasCommand::Requests { status, form } => list(&database, status, form.form()).await,
+        QuotasCommand::Requests { status, form, .. } => list(&access, status, form.form()).await,
         QuotasCommand::Approve {
             id,
             granted,
             granted_per_second,
             note,
-        } => decide(&database, id, decision(true, (granted, granted_per_second), note)).await,
-        QuotasCommand::Deny { id, note } => decide(&database, id, decision(false, (None, None), note)).await,
-        QuotasCommand::Set(args) => set(&database, &args).await,
+            ..
+        } => decide(&access, id, &decision(true, (granted, granted_per_second), note)).await,
+        QuotasCommand::Deny { id, note, .. } => {
+            decide(&access, id, &decision(false, (None, None), note)).await
+        }
+        QuotasCommand::Set(args) => set(&access, &args).await,
     }
 }
 
@@ -141,12 +166,25 @@ fn decision(
     }
 }
 
-async fn list(database: &Database, status: Option<QuotaRequestStatus>, form: Form) -> anyhow::Result<()> {
-    let requests = database
-        .store
-        .list_quota_requests(None, status, None, LISTED_MAX)
-        .await
-        .with_context(|| database.failure("read the quota requests from"))?;
+async fn list(access: &Access, status: Option<QuotaRequestStatus>, form: Form) -> anyhow::Result<()> {
+    let requests = match access {
+        Access::Database(database) => {
+            let listing = database
+                .store
+                .list_quota_requests(None, status, None, LISTED_MAX.into());
+            let requests = listing
+                .await
+                .with_context(|| database.failure("read the quota requests from"))?;
+            json!(requests)
+        }
+        Access::Api(api) => {
+            let status = status.map(|status| ("status".to_owned(), json!(status)));
+            let query = Map::from_iter(status);
+            let pages = Pages::new(api, "/quota-requests", query, LISTED_MAX.into());
+            let mut document = pages.whole().await?;
+            document["items"].take()
+        }
+    };
     shown::print(
         &json!({ "items": requests }),
         form,
@@ -155,34 +193,51 @@ async fn list(database: &Database, status: Option<QuotaRequestStatus>, form: For
     )
 }
 
-async fn decide(database: &Database, id: Uuid, decision: Decision) -> anyhow::Result<()> {
-    let decided = database
-        .store
-        .decide_quota_request(id, &decision)
-        .await
-        .with_context(|| database.failure("decide the quota request in"))?;
-    match decided {
-        Decided::Done(request) if request.status == QuotaRequestStatus::Approved => {
-            let daily = request.granted.map(|granted| format!("{granted} a day"));
-            let rate = request.granted_per_second.map(|rate| format!("{rate} a second"));
-            let granted: Vec<String> = daily.into_iter().chain(rate).collect();
-            output::result(format_args!(
-                "approved {id}: subscription {} of {} gets {}",
-                request.subscription,
-                request.reseller,
-                granted.join(", ")
-            ))?;
+async fn decide(access: &Access, id: Uuid, decision: &Decision) -> anyhow::Result<()> {
+    let decided = match access {
+        Access::Database(database) => decide_in(database, id, decision).await?,
+        Access::Api(api) => {
+            let mut body = json!({ "note": decision.note });
+            let act = if decision.approve { "approve" } else { "deny" };
+            if decision.approve {
+                body["granted"] = json!(decision.granted);
+                body["grantedPerSecond"] = json!(decision.granted_per_second);
+            }
+            let path = format!("/quota-requests/{id}/{act}");
+            api.post(&path, &body).await?
         }
-        Decided::Done(_) => output::result(format_args!("denied {id}"))?,
+    };
+    if !decision.approve {
+        return Ok(output::result(format_args!("denied {id}"))?);
+    }
+    let daily = decided["granted"]
+        .as_u64()
+        .map(|granted| format!("{granted} a day"));
+    let rate = decided["grantedPerSecond"].as_u64();
+    let rate = rate.map(|rate| format!("{rate} a second"));
+    let granted: Vec<String> = daily.into_iter().chain(rate).collect();
+    output::result(format_args!(
+        "approved {id}: subscription {} of {} gets {}",
+        cell(&decided, "/subscriptionId"),
+        cell(&decided, "/resellerId"),
+        granted.join(", ")
+    ))?;
+    Ok(())
+}
+
+/// Decides it past the services; gives it as it is then.
+async fn decide_in(database: &Database, id: Uuid, decision: &Decision) -> anyhow::Result<Value> {
+    let decided = database.store.decide_quota_request(id, decision).await;
+    match decided.with_context(|| database.failure("decide the quota request in"))? {
+        Decided::Done(request) => Ok(json!(request)),
         Decided::Before(status) => bail!("the quota request {id} is {status} already"),
         Decided::Unknown => {
             bail!("no quota request has the id {id}; `postrider quotas requests` shows all of them")
         }
     }
-    Ok(())
 }
 
-async fn set(database: &Database, args: &SetArgs) -> anyhow::Result<()> {
+async fn set(access: &Access, args: &SetArgs) -> anyhow::Result<()> {
     let asked = |limit: Option<Limit>| {
         let limit = if args.limits.default {
             Some(Limit(None))
@@ -195,18 +250,32 @@ async fn set(database: &Database, args: &SetArgs) -> anyhow::Result<()> {
         daily_quota: asked(args.limits.daily_quota),
         requests_per_second: asked(args.limits.requests_per_second),
     };
-    let found = database
-        .store
-        .set_limits(
-            args.subscription,
-            limits,
-            by_hand(SystemClock.now(), args.note.as_deref()),
-        )
-        .await
-        .with_context(|| database.failure("set the limits in"))?;
-    if !found {
-        bail!("no subscription has the id {}", args.subscription);
+    let id = args.subscription;
+    let note = args.note.as_deref();
+    match access {
+        Access::Database(database) => {
+            let act = by_hand(SystemClock.now(), note);
+            let found = database.store.set_limits(id, limits, act).await;
+            if !found.with_context(|| database.failure("set the limits in"))? {
+                bail!("no subscription has the id {id}");
+            }
+        }
+        // The API takes both limits, so that the one that is not given is said as it is.
+        Access::Api(api) => {
+            let path = format!("/subscriptions/{id}");
+            let now: Value = api.get(&path, &()).await?;
+            let limit = |asked: Option<Option<u32>>, name: &str| {
+                asked.map_or_else(|| now[name].clone(), |limit| json!(limit))
+            };
+            let body = json!({
+                "dailyQuota": limit(limits.daily_quota, "dailyQuota"),
+                "requestsPerSecond": limit(limits.requests_per_second, "requestsPerSecond"),
+                "note": note,
+            });
+            let path = format!("{path}/limits");
+            let _: Value = api.send(Method::PUT, &path, &body).await?;
+        }
     }
-    output::result(format_args!("set the limits of {}", args.subscription))?;
+    output::result(format_args!("set the limits of {id}"))?;
     Ok(())
 }

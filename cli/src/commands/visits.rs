@@ -2,7 +2,6 @@
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -84,11 +83,9 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
 }
 
 async fn end(args: &EndArgs) -> anyhow::Result<()> {
-    let note = args.note.as_deref().map_or(String::new(), |note| {
-        format!("?note={}", utf8_percent_encode(note, NON_ALPHANUMERIC))
-    });
-    let path = format!("/visits/{}{note}", args.id);
-    args.operator.connect()?.delete(&path).await?;
+    let path = format!("/visits/{}", args.id);
+    let api = args.operator.connect()?;
+    api.delete_noted(&path, args.note.as_deref()).await?;
     Ok(output::result(format!("the visit {} is over", args.id))?)
 }
 

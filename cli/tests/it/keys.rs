@@ -3,6 +3,7 @@
 use domain::key::{KeyDigest, Role};
 use sqlx::PgPool;
 use store::{ApiKey, Store};
+use testkit::{Installation, key_of_the_house};
 
 use crate::postrider::postrider;
 
@@ -215,4 +216,63 @@ fn limits_that_nothing_is_within_are_refused_before_anything_is_done() {
         assert_eq!(finished.code, Some(2), "{arguments}: {finished:?}");
         assert!(finished.stderr.contains(told), "{arguments}: {}", finished.stderr);
     }
+}
+
+#[testkit::test]
+async fn without_a_database_keys_are_looked_after_with_the_key_of_an_administrator(it: Installation) {
+    let service = postrider("serve operator-api").within(&it).start();
+    let url = format!("http://{}", service.address_logged_with("listening"));
+    let key = key_of_the_house(&it.store, &[Role::Admin]).await;
+    let without = postrider("keys list").run();
+    assert_eq!(without.code, Some(64), "{without:?}");
+    assert!(
+        without.stderr.contains("the first key of an installation"),
+        "{without:?}"
+    );
+    let asked = |command: &str| {
+        postrider(command)
+            .env("OPERATOR_URL", &url)
+            .env("OPERATOR_KEY", &key)
+            .run()
+    };
+    let found = async |key: &str| {
+        let digest = KeyDigest::of(key.trim_end());
+        it.store.find_api_key(&digest).await.unwrap()
+    };
+    let made = asked("keys create --name shop --role ingest --only-lane push --expires-in 90d --note asked");
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let old = found(&made.stdout).await.expect("the key");
+    assert_eq!((&*old.name, old.scope.lane.is_some()), ("shop", true));
+    assert!(
+        made.stderr.contains(&old.id.to_string()) && made.stderr.contains("lane push"),
+        "{made:?}"
+    );
+
+    let half = asked(&format!("keys rotate {} --overlap 90m", old.id));
+    assert_eq!(half.code, Some(1), "{half:?}");
+    assert!(half.stderr.contains("whole hours"), "{half:?}");
+    let rotated = asked(&format!("keys rotate {} --overlap 2h --never-expires", old.id));
+    assert_eq!(rotated.code, Some(0), "{rotated:?}");
+    let new = found(&rotated.stdout).await.expect("the new key");
+    assert_eq!((new.successor_of, new.expires_at), (Some(old.id), None));
+    let until = format!("the key {} works until", old.id);
+    assert!(rotated.stderr.contains(&until), "{rotated:?}");
+
+    let revoked = asked(&format!("keys revoke {} --note gone", new.id));
+    assert_eq!(
+        (revoked.code, revoked.stdout),
+        (Some(0), format!("revoked {}\n", new.id))
+    );
+    assert_eq!(found(&rotated.stdout).await, None);
+    let over_the_api = asked("keys list -o name").stdout;
+    let on_the_database = postrider("keys list -o name").within(&it).run().stdout;
+    assert_eq!(over_the_api, on_the_database);
+    assert_eq!(over_the_api.lines().count(), 3, "the revoked one is listed, too");
+    let by_hand: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM audit_log WHERE action LIKE 'api-key.%' AND actor LIKE 'postrider-cli%'",
+    )
+    .fetch_one(&it.pool)
+    .await
+    .expect("the audit log");
+    assert_eq!(by_hand, 0, "the log names the key");
 }

@@ -1,11 +1,13 @@
 //! `quotas requests`, `quotas approve`, `quotas deny`, `quotas set`.
 
 use domain::clock::{Clock as _, SystemClock};
+use domain::key::Role;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::webhook::NewQuotaRequest;
 use store::{Act, Store};
 use testkit::subscription_factory::SubscriptionRow;
+use testkit::{Installation, key_of_the_house};
 use uuid::Uuid;
 
 use crate::postrider::{Finished, postrider};
@@ -167,4 +169,42 @@ async fn limits_are_set_one_by_one(pool: PgPool) {
         set.map(entry),
         "what was done, and nothing of what was refused"
     );
+}
+
+#[testkit::test]
+async fn without_a_database_quotas_are_decided_with_the_key_of_an_administrator(it: Installation) {
+    let service = postrider("serve operator-api").within(&it).start();
+    let url = format!("http://{}", service.address_logged_with("listening"));
+    let key = key_of_the_house(&it.store, &[Role::Admin]).await;
+    let asked = |command: &str| {
+        postrider(command)
+            .env("OPERATOR_URL", &url)
+            .env("OPERATOR_KEY", &key)
+            .run()
+    };
+    let subscription = SubscriptionRow::active().make(&it.pool).await;
+    let id = requested(&it.pool, subscription).await;
+    let listed = asked("quotas requests --status REQUESTED -o name");
+    assert_eq!(listed.stdout, format!("{id}\n"), "{listed:?}");
+    let approved = asked(&format!("quotas approve {id} --granted 400"));
+    let said = format!("approved {id}: subscription {subscription} of acme gets 400 a day\n");
+    assert_eq!(
+        (approved.code, &*approved.stdout),
+        (Some(0), &*said),
+        "{approved:?}"
+    );
+    let again = asked(&format!("quotas deny {id}"));
+    assert!(
+        again.code == Some(1) && again.stderr.contains("APPROVED already"),
+        "{again:?}"
+    );
+    // What is not given stays as it is.
+    succeeds(&asked(&format!(
+        "quotas set {subscription} --requests-per-second 3"
+    )));
+    assert_eq!(limits(&it.pool, subscription).await, (Some(400), Some(3)));
+    succeeds(&asked(&format!(
+        "quotas set {subscription} --daily-quota default"
+    )));
+    assert_eq!(limits(&it.pool, subscription).await, (None, Some(3)));
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::key::{KeyDigest, Role};
 use domain::scope::Scope;
-use serde::{Deserialize as _, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{Act, Error, Store, stored};
 
 /// An API key as it is stored; the key itself is not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKey {
     /// Its identifier.

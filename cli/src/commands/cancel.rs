@@ -143,20 +143,35 @@ pub(crate) async fn cancel_many(
         } else {
             "none of them is ever"
         };
-        // No other lane sends again what was delivered.
-        let delivered = if what == NOTIFICATIONS {
-            "; what had been delivered before stays so"
-        } else {
-            ""
-        };
         let act = Act {
             what: &format!("cancel {} {which}", of(matching, one, more)),
-            effect: &format!("{sent} sent then, not by a replay or a resend either{delivered}"),
+            effect: &effect(sent, what == NOTIFICATIONS),
             instead: "--dry-run to count without cancelling",
         };
         yes.confirm(&act, || ())?;
     }
     api.post(path, body).await
+}
+
+/// Makes sure that one is meant, of a `kind`: a push or a notification. `shows` is the command that tells of it.
+pub(crate) fn confirm_one(yes: Yes, (kind, id): (&str, Uuid), shows: &str) -> anyhow::Result<()> {
+    let act = Act {
+        what: &format!("cancel the {kind} {id}"),
+        effect: &effect("it is never", kind == "notification"),
+        instead: &format!("`postrider {shows} {id}` to see what it waits for"),
+    };
+    yes.confirm(&act, || ())
+}
+
+/// What follows for what is cancelled. `sent` says of which that it is never sent.
+fn effect(sent: &str, is_notification: bool) -> String {
+    // No other lane sends again what was delivered.
+    let delivered = if is_notification {
+        "; what had been delivered before stays so"
+    } else {
+        ""
+    };
+    format!("{sent} sent then, not by a replay or a resend either{delivered}")
 }
 
 async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
@@ -201,6 +216,8 @@ pub(crate) struct CancelArgs {
     #[arg(long)]
     note: String,
     #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
     common: Common<JsonArgs>,
 }
 
@@ -211,6 +228,7 @@ pub(crate) async fn run(command: CancelCommand) -> anyhow::Result<()> {
         CancelCommand::Notification(args) => ("notification", "notifications", args),
         CancelCommand::Waiting(args) => return waiting(args).await,
     };
+    confirm_one(args.yes, (kind, args.id), "explain")?;
     let path = format!("/{collection}/{}/cancel", args.id);
     let told = |document: &Value| {
         let previous = document["previous"].as_str().unwrap_or_default();

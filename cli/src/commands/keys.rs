@@ -25,6 +25,7 @@ use self::over_api::Made;
 use super::database::{Access, Database, by_hand};
 use crate::age::Age;
 use crate::args::Cli;
+use crate::confirm::{Act, Yes};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
 
@@ -56,6 +57,8 @@ pub(crate) enum KeysCommand {
         /// Why; kept in the audit log.
         #[arg(long)]
         note: Option<String>,
+        #[command(flatten)]
+        yes: Yes,
         #[command(flatten)]
         operator: OperatorArgs,
     },
@@ -176,7 +179,10 @@ pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Resu
         KeysCommand::Create(args) => create(&access, args).await,
         KeysCommand::List { form, .. } => list(&access, form.form()).await,
         KeysCommand::Rotate(args) => rotate(&access, &args).await,
-        KeysCommand::Revoke { id, note, .. } => revoke(&access, id, note.as_deref()).await,
+        KeysCommand::Revoke { id, note, yes, .. } => {
+            confirm_revocation(yes, id)?;
+            revoke(&access, id, note.as_deref()).await
+        }
     }
 }
 
@@ -378,6 +384,15 @@ fn table_of(keys: &[ApiKey]) -> Table {
         ]);
     }
     table
+}
+
+fn confirm_revocation(yes: Yes, id: Uuid) -> anyhow::Result<()> {
+    let act = Act {
+        what: &format!("revoke the key {id}"),
+        effect: "who goes on with it is refused within seconds, and that cannot be undone",
+        instead: &format!("`postrider keys rotate {id}` to have it end later"),
+    };
+    yes.confirm(&act, || ())
 }
 
 async fn revoke(access: &Access, id: Uuid, note: Option<&str>) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::http::StatusCode;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 
 use serde_json::{Value, json};
@@ -115,4 +115,57 @@ async fn a_deletion_is_refused_in_a_pipe_with_what_is_given_up() {
         "{done:?}"
     );
     assert_eq!(deleted.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn one_is_cancelled_and_a_secret_revoked_only_when_that_is_confirmed() {
+    let done = Arc::new(AtomicU32::new(0));
+    let counted = done.clone();
+    let cancel = move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Json(json!({"previous": "SCHEDULED", "status": "GIVEN_UP", "reason": "CANCELLED"})) }
+    };
+    let counted = done.clone();
+    let revoke = move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { StatusCode::NO_CONTENT }
+    };
+    let router = Router::new()
+        .route("/pushes/{id}/cancel", post(cancel.clone()))
+        .route("/notifications/{id}/cancel", post(cancel))
+        .route("/subscriptions/{id}/secrets/{secret}", delete(revoke));
+    let url = pretended(router).await;
+    let acts: [(fn(&str, &str) -> Finished, String, &str); 4] = [
+        (
+            operator,
+            format!("cancel push {SUBSCRIPTION} --note over"),
+            "cancel the push",
+        ),
+        (
+            operator,
+            format!("cancel notification {SUBSCRIPTION} --note over"),
+            "what had been delivered before stays so",
+        ),
+        (
+            reseller,
+            format!("notifications cancel {SUBSCRIPTION}"),
+            "postrider notifications story",
+        ),
+        (
+            reseller,
+            format!("secrets revoke {SUBSCRIPTION} {SUBSCRIPTION}"),
+            "nothing is signed with it any more",
+        ),
+    ];
+    for (number, (run, command, told)) in (1..).zip(acts) {
+        let refused = run(&command, &url);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        for said in ["this would", told, "add --yes"] {
+            assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+        }
+        assert_eq!(done.load(Ordering::SeqCst), number - 1, "{command}");
+        let finished = run(&format!("{command} --yes"), &url);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert_eq!(done.load(Ordering::SeqCst), number, "{command}");
+    }
 }

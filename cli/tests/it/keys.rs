@@ -45,6 +45,13 @@ async fn a_key_is_shown_once_listed_without_it_and_revoked(pool: PgPool) {
     assert_eq!(listed["items"][0]["revokedAt"], serde_json::Value::Null);
 
     let revoke = format!("keys revoke {}", stored.id);
+    let refused = postrider(&revoke).on(&pool).run();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for said in ["revoke the key", "add --yes", "postrider keys rotate"] {
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    assert!(store.find_api_key(&KeyDigest::of(key)).await.unwrap().is_some());
+    let revoke = format!("{revoke} --yes");
     let revoked = postrider(&revoke).on(&pool).run();
     assert_eq!(revoked.code, Some(0), "{revoked:?}");
     assert_eq!(store.find_api_key(&KeyDigest::of(key)).await.unwrap(), None);
@@ -258,7 +265,7 @@ async fn without_a_database_keys_are_looked_after_with_the_key_of_an_administrat
     let until = format!("the key {} works until", old.id);
     assert!(rotated.stderr.contains(&until), "{rotated:?}");
 
-    let revoked = asked(&format!("keys revoke {} --note gone", new.id));
+    let revoked = asked(&format!("keys revoke {} --note gone --yes", new.id));
     assert_eq!(
         (revoked.code, revoked.stdout),
         (Some(0), format!("revoked {}\n", new.id))

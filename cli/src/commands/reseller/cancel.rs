@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier};
-use crate::commands::cancel::{NOTIFICATIONS, cancel_many, delivered, more};
+use crate::commands::cancel::{NOTIFICATIONS, cancel_many, confirm_one, delivered, more};
 use crate::commands::jobs::options;
 use crate::confirm::Yes;
 use crate::output::{self, JsonArgs};
@@ -88,6 +88,7 @@ pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<()> {
     let portal = || Portal::connect(&args.common.portal);
     let cancelled: Value = match (args.id, args.subscription) {
         (Some(id), _) => {
+            confirm_one(args.yes, ("notification", id), "notifications story")?;
             let path = format!("/notifications/{id}/cancel");
             portal()?.post(&path, &json!({})).await?
         }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier};
+use crate::confirm::{Act, Yes};
 use crate::file;
 use crate::output::{self, Column, Form, FormArgs, JsonArgs};
 use crate::portal::Portal;
@@ -51,6 +52,8 @@ pub(crate) enum SecretsCommand {
         /// The secret, from `postrider secrets list`.
         #[arg(value_parser = identifier)]
         secret: Uuid,
+        #[command(flatten)]
+        yes: Yes,
     },
 }
 
@@ -92,7 +95,16 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
             let document: Value = portal(&of)?.get(&format!("{}/{secret}", path(&of)), &()).await?;
             print(&of, &document)
         }
-        SecretsCommand::Revoke { of, secret } => {
+        SecretsCommand::Revoke { of, secret, yes } => {
+            let act = Act {
+                what: &format!(
+                    "revoke the secret {secret} of the subscription {}",
+                    of.subscription
+                ),
+                effect: "nothing is signed with it any more, and that cannot be undone",
+                instead: &format!("`postrider secrets list {}` to see which sign", of.subscription),
+            };
+            yes.confirm(&act, || ())?;
             portal(&of)?.delete(&format!("{}/{secret}", path(&of))).await?;
             output::note(format_args!(
                 "the secret {secret} of the subscription {} signs nothing any more",

@@ -254,12 +254,12 @@ async fn secrets_are_rotated_and_quotas_asked_for(it: Installation) {
     let (new, old) = (secrets[0]["id"].as_str(), secrets[1]["id"].as_str());
     succeed(
         &lane,
-        &format!("secrets revoke {id} {}", old.expect("an identifier")),
+        &format!("secrets revoke {id} {} --yes", old.expect("an identifier")),
     )
     .await;
     let last = refused(
         &lane,
-        &format!("secrets revoke {id} {}", new.expect("an identifier")),
+        &format!("secrets revoke {id} {} --yes", new.expect("an identifier")),
     )
     .await;
     assert!(last.contains("make a new one first"), "{last}");

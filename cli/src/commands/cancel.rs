@@ -1,7 +1,7 @@
 //! `postrider cancel`: not sending what has not been sent yet.
 
-use anyhow::bail;
-use chrono::{DateTime, Utc};
+use anyhow::{Context as _, bail};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::counted::of;
@@ -129,6 +129,7 @@ pub(crate) async fn cancel_many(
     (what, which): ([&str; 2], &str),
     yes: Yes,
 ) -> anyhow::Result<Value> {
+    let mut body = body.clone();
     if body["dryRun"] != true && !yes.is_given() {
         let mut preview = body.clone();
         preview["dryRun"] = true.into();
@@ -149,8 +150,28 @@ pub(crate) async fn cancel_many(
             instead: "--dry-run to count without cancelling",
         };
         yes.confirm(&act, || ())?;
+        let newest = counted["newest"].as_str().unwrap_or_default();
+        let newest = newest.parse::<DateTime<Utc>>();
+        let newest = newest.context("the API did not say how new what matches is")?;
+        only_up_to(&mut body, newest);
     }
-    api.post(path, body).await
+    api.post(path, &body).await
+}
+
+/// Leaves out what is accepted after the newest that was counted, while the question waits: it is not what was said yes to. An end that was given
+/// stays.
+fn only_up_to(body: &mut Value, newest: DateTime<Utc>) {
+    let filter = if body["filter"].is_object() {
+        &mut body["filter"]
+    } else {
+        body
+    };
+    // Identifiers know milliseconds, and the end itself is left out.
+    if filter["until"].is_null()
+        && let Some(after) = newest.checked_add_signed(TimeDelta::milliseconds(1))
+    {
+        filter["until"] = after.to_rfc3339_opts(SecondsFormat::AutoSi, true).into();
+    }
 }
 
 /// Makes sure that one is meant, of a `kind`: a push or a notification. `shows` is the command that tells of it.
@@ -244,4 +265,28 @@ pub(crate) async fn run(command: CancelCommand) -> anyhow::Result<()> {
         )
     };
     args.common.act(&path, &json!({"note": args.note}), told).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_after_the_count_is_left_alone() {
+        let newest: DateTime<Utc> = "2026-11-21T12:00:00.123456Z".parse().expect("a time");
+        let ended = |mut body: Value| {
+            only_up_to(&mut body, newest);
+            body
+        };
+        assert_eq!(
+            ended(json!({"lane": "push", "filter": {"prototype": "Spring"}})),
+            json!({"lane": "push", "filter": {"prototype": "Spring", "until": "2026-11-21T12:00:00.124456Z"}})
+        );
+        assert_eq!(
+            ended(json!({"status": "RETRY"})),
+            json!({"status": "RETRY", "until": "2026-11-21T12:00:00.124456Z"})
+        );
+        let given = json!({"status": "RETRY", "until": "2026-11-20T00:00:00Z"});
+        assert_eq!(ended(given.clone()), given);
+    }
 }

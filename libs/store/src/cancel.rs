@@ -53,6 +53,8 @@ pub struct ToCancel {
     pub by_status: BTreeMap<&'static str, u64>,
     /// When the first of them was accepted.
     pub oldest: Option<DateTime<Utc>>,
+    /// When the last of them was accepted.
+    pub newest: Option<DateTime<Utc>>,
     /// Whether more may match.
     pub more: bool,
     parts: usize,
@@ -66,6 +68,7 @@ impl ToCancel {
         self.ids.push(id);
         *self.by_status.entry(status).or_default() += 1;
         self.oldest = Some(self.oldest.map_or(accepted_at, |oldest| oldest.min(accepted_at)));
+        self.newest = self.newest.max(Some(accepted_at));
     }
 
     /// Counts a part of a list that was looked through. Whether another one is looked at that goes on with it.

@@ -105,6 +105,8 @@ pub(crate) struct CancellationDocument {
     pub(crate) by_status: BTreeMap<&'static str, u64>,
     /// When the first of them was accepted.
     pub(crate) oldest: Option<DateTime<Utc>>,
+    /// When the last of them was accepted. With an `until` after that, nothing is cancelled that came since it was counted.
+    pub(crate) newest: Option<DateTime<Utc>>,
     /// Whether more may match: ask again for those. Where none was found, not all were looked at: restrict it further.
     pub(crate) more: bool,
     /// How many were cancelled. The others were being sent, or had ended, when it came to them; none in a dry run.
@@ -167,6 +169,7 @@ pub(crate) async fn create(
         matching: found.ids.len() as u64,
         by_status: found.by_status,
         oldest: found.oldest,
+        newest: found.newest,
         more: found.more,
         cancelled: many.cancelled,
         delivered: many.delivered,

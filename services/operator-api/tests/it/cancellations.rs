@@ -1,6 +1,6 @@
 //! Cancelling what waits by a filter, over the API and on the console.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::push::PushState;
 use serde_json::{Value, json};
 use testkit::notification_factory::NotificationRow;
@@ -48,6 +48,9 @@ async fn what_waits_and_matches_is_cancelled_and_nothing_else(rig: &Rig) {
             &json!(false)
         )
     );
+    let bounds = [&counted["oldest"], &counted["newest"]];
+    let bounds = bounds.map(|at| at.as_str().and_then(|at| at.parse::<DateTime<Utc>>().ok()));
+    assert!(bounds[0].is_some() && bounds[0] <= bounds[1], "{counted}");
     let scheduled = json!({"lane": "push", "filter": {"status": "SCHEDULED"}, "note": "called off"});
     let done = cancel(rig, scheduled.clone()).await;
     assert_eq!((&done["matching"], &done["cancelled"]), (&json!(3), &json!(3)));

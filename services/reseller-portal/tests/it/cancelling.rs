@@ -52,7 +52,7 @@ async fn what_waits_and_matches_is_counted_and_then_cancelled_and_nothing_else(p
     assert_eq!(
         counted,
         json!({"dryRun": true, "matching": 4, "byStatus": {"SCHEDULED": 1, "PENDING": 1, "IN_MEMORY": 1, "RETRY": 1},
-               "oldest": portal.now() - TimeDelta::minutes(9), "more": false, "cancelled": 0, "delivered": 0})
+               "oldest": portal.now() - TimeDelta::minutes(9), "newest": portal.now() - TimeDelta::minutes(6), "more": false, "cancelled": 0, "delivered": 0})
     );
     assert_eq!(status(&portal, &waiting[0]).await, "SCHEDULED", "only counted");
 

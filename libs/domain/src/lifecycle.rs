@@ -142,8 +142,8 @@ pub enum Event {
     Resend,
     /// An operator does not want it sent any more. That is final.
     Cancel,
-    /// The same of what was accepted before it was to be sent again: it stays delivered.
-    CancelResend,
+    /// Abandoned or cancelled, what was accepted before it was to be sent again: it stays delivered.
+    EndResend,
     /// The database was restored to a moment before which it had not ended, and it may have been sent since: it ends until an operator wants
     /// it again.
     Quarantine,
@@ -198,7 +198,7 @@ impl LaneRules {
             retries_apart: false,
             hands_back_into_the_queue: true,
             resends_sent: false,
-            never: &[Event::Defer, Event::Hold, Event::Abandon, Event::CancelResend],
+            never: &[Event::Defer, Event::Hold, Event::Abandon, Event::EndResend],
         }
     }
 
@@ -274,7 +274,7 @@ pub fn transition(
         (S::Sending, E::FailRetryable | E::Rescue) => Ok(S::GivenUp),
         (S::Scheduled | S::Pending | S::Queued | S::Retry, E::Abandon) => Ok(S::GivenUp),
         (S::Scheduled | S::Pending | S::Queued | S::Retry, E::Cancel) => Ok(S::Cancelled),
-        (S::Queued | S::Retry, E::CancelResend) if attempts.before_resend > 0 => Ok(S::Sent),
+        (S::Queued | S::Retry, E::EndResend) if attempts.before_resend > 0 => Ok(S::Sent),
         (S::Scheduled | S::Pending | S::Queued | S::Sending | S::Retry, E::Quarantine) => Ok(S::GivenUp),
         (S::Failed | S::GivenUp, E::Resend) => Ok(rules.tried()),
         (S::Sent, E::Resend) if rules.resends_sent => Ok(rules.tried()),

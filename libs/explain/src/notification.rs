@@ -113,8 +113,11 @@ impl Describer<'_> {
             let text = "Sending it again was asked for; its attempts count from the beginning.".to_owned();
             lines.push(Line { at, text });
         }
-        if let Some(at) = it.resend_cancelled_at() {
-            let text = "Sending it again was cancelled; it stays delivered.".to_owned();
+        if let Some(at) = it.resend_ended_at() {
+            let text = match it.resend_cancellation() {
+                Some(_) => "Sending it again was cancelled; it stays delivered.".to_owned(),
+                None => "It was not sent again after all; it stays delivered.".to_owned(),
+            };
             lines.push(Line { at, text });
         }
         lines.extend(self.waiting());
@@ -227,21 +230,25 @@ impl Describer<'_> {
         }
     }
 
-    /// That it was delivered, and who has cancelled sending it again.
+    /// That it was delivered, and why it was not sent again.
     fn delivered(&self) -> String {
         let it = self.history;
-        if it.resend_cancelled_at().is_none() {
+        if it.resend_ended_at().is_none() {
             return format!("The endpoint accepted it at attempt {}.", it.attempts);
         }
-        let cancelled = sentence(&format!(
-            "Sending it again was cancelled{}",
-            self.item().cancelled_by()
-        ));
+        let why = match it.resend_cancellation() {
+            Some(_) => sentence(&format!(
+                "Sending it again was cancelled{}",
+                self.item().cancelled_by()
+            )),
+            None => "It was not sent again after all: it had waited for too long, or its subscription got nothing any more."
+                .to_owned(),
+        };
         let when = it
             .finished_at
             .map_or(String::new(), |at| format!(", {}", self.context.when(at)));
         format!(
-            "It stays delivered: the endpoint accepted it at attempt {}{when}. {cancelled}",
+            "It stays delivered: the endpoint accepted it at attempt {}{when}. {why}",
             it.accepted_at_attempt().unwrap_or(it.resent_after)
         )
     }

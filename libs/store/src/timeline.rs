@@ -91,12 +91,20 @@ pub struct NotificationTimeline {
 }
 
 impl NotificationTimeline {
-    /// When sending it again was cancelled, of one that has stayed delivered since: no attempt after that it was to be sent again was accepted.
-    pub fn resend_cancelled_at(&self) -> Option<DateTime<Utc>> {
+    /// When it was no more to be sent again, of one that has stayed delivered since: no attempt after that it was to be sent again was accepted.
+    pub fn resend_ended_at(&self) -> Option<DateTime<Utc>> {
         let last = self.history.last()?;
         let is_sent = self.status == NotificationStatus::Sent && self.resent_at.is_some();
         let is_accepted_again = last.number > self.resent_after && last.status == AttemptStatus::Ok;
         (is_sent && !is_accepted_again).then_some(self.updated_at)
+    }
+
+    /// What cancelled sending it again then. Without such an act it had waited for too long, or its subscription got nothing any more.
+    pub fn resend_cancellation(&self) -> Option<&AuditView> {
+        let at = self.resend_ended_at()?;
+        let cancels = ["notification.cancel", "notification.cancel-many"];
+        let mut acts = self.acts.iter();
+        acts.find(|act| act.at == at && cancels.contains(&act.action.as_str()))
     }
 
     /// The last attempt that was accepted.
@@ -252,7 +260,7 @@ impl Store {
         };
         for (at, of_one, of_many) in [
             (
-                timeline.resend_cancelled_at(),
+                timeline.resend_ended_at(),
                 "notification.cancel",
                 "notification.cancel-many",
             ),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// What becomes of something in each state, by event: not tried yet, under way or tried for the first time, for the second, and as often
-/// as it may; once, where that makes no difference. A hyphen is a refusal. Nothing was sent again here, so that no such sending is cancelled.
+/// as it may; once, where that makes no difference. A hyphen is a refusal. Nothing was sent again here, so that no such sending ends.
 const PUSHES: &str = "
     event           Scheduled Pending   Queued    Sending                         Retry     Sent Failed  GivenUp Cancelled
     Enqueue         Queued    Queued    -         -                               Queued    -    -       -       -
@@ -20,7 +20,7 @@ const PUSHES: &str = "
     Abandon         -         -         -         -                               -         -    -       -       -
     Resend          -         -         -         -                               -         -    Pending Pending -
     Cancel          Cancelled Cancelled Cancelled -                               Cancelled -    -       -       -
-    CancelResend    -         -         -         -                               -         -    -       -       -
+    EndResend       -         -         -         -                               -         -    -       -       -
     Quarantine      GivenUp   GivenUp   GivenUp   GivenUp                         GivenUp   -    -       -       -
 ";
 
@@ -40,7 +40,7 @@ const NOTIFICATIONS: &str = "
     Abandon         GivenUp   GivenUp                     GivenUp                     -
     Resend          -         -                           -                           -
     Cancel          Cancelled Cancelled                   Cancelled                   -
-    CancelResend    -         -                           -                           -
+    EndResend       -         -                           -                           -
     Quarantine      GivenUp   GivenUp                     GivenUp                     GivenUp
 
     event           Retry                       Sent  Failed GivenUp Cancelled
@@ -58,7 +58,7 @@ const NOTIFICATIONS: &str = "
     Abandon         GivenUp                     -     -      -       -
     Resend          -                           Retry Retry  Retry   -
     Cancel          Cancelled                   -     -      -       -
-    CancelResend    -                           -     -      -       -
+    EndResend       -                           -     -      -       -
     Quarantine      GivenUp                     -     -      -       -
 ";
 
@@ -130,7 +130,7 @@ fn the_last_attempt_gives_up_and_what_is_sent_again_begins_at_zero() {
 }
 
 #[test]
-fn what_was_delivered_stays_so_when_sending_it_again_is_cancelled() {
+fn what_was_delivered_stays_so_when_it_is_not_sent_again_after_all() {
     for (_, rules) in lanes() {
         for state in State::ALL {
             for total in [4, 6] {
@@ -139,7 +139,7 @@ fn what_was_delivered_stays_so_when_sending_it_again_is_cancelled() {
                     before_resend: 4,
                 };
                 let waits = rules.resends_sent && matches!(state, State::Queued | State::Retry);
-                let next = transition(state, Event::CancelResend, attempts, &rules).ok();
+                let next = transition(state, Event::EndResend, attempts, &rules).ok();
                 assert_eq!(
                     next,
                     waits.then_some(State::Sent),

@@ -65,10 +65,10 @@ impl Told<'_> {
         Some(step(at, sentence))
     }
 
-    /// When and by whom sending it again was cancelled, of one that stays delivered.
-    pub(super) fn resend_cancelled(&self) -> Option<Step> {
-        let at = self.it.resend_cancelled_at()?;
-        let sentence = match self.act_at(at, &["notification.cancel", "notification.cancel-many"]) {
+    /// When it was no more to be sent again, and who cancelled that, of one that stays delivered.
+    pub(super) fn resend_ended(&self) -> Option<Step> {
+        let at = self.it.resend_ended_at()?;
+        let sentence = match self.it.resend_cancellation() {
             Some(act) if self.is_own(&act.actor) => self.own(
                 "resend-cancelled-by-you",
                 "You cancelled sending it again, and it stays delivered",
@@ -80,7 +80,7 @@ impl Told<'_> {
             ),
             None => Sentence::new(
                 "resend-cancelled",
-                "Sending it again was cancelled; it stays delivered.",
+                "It was not sent again after all: it had waited for too long, or the subscription got nothing any more. It stays delivered.",
             ),
         };
         Some(step(at, sentence))

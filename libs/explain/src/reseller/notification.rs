@@ -155,7 +155,7 @@ impl Told<'_> {
         steps.extend(it.history.iter().map(of_attempt));
         steps.extend(self.resent());
         steps.extend(self.cancelled());
-        steps.extend(self.resend_cancelled());
+        steps.extend(self.resend_ended());
         steps.extend(self.sent_again());
         steps.extend(self.waiting());
         steps.sort_by_key(|step| step.at);
@@ -219,14 +219,17 @@ impl Told<'_> {
 
     fn delivered(&self) -> Sentence {
         let it = self.it;
-        let (attempt, cancelled) = match it.resend_cancelled_at() {
-            Some(_) => (
+        let (attempt, since) = match (it.resend_ended_at(), it.resend_cancellation()) {
+            (None, _) => (it.attempts, ""),
+            (Some(_), ended) => (
                 it.accepted_at_attempt().unwrap_or(it.resent_after),
-                " Sending it again was cancelled.",
+                match ended {
+                    Some(_) => " Sending it again was cancelled.",
+                    None => " It was not sent again after all.",
+                },
             ),
-            None => (it.attempts, ""),
         };
-        let text = format!("Delivered: the endpoint took it at attempt {attempt}.{cancelled}");
+        let text = format!("Delivered: the endpoint took it at attempt {attempt}.{since}");
         Sentence::new("delivered", text).with("attempt", attempt)
     }
 

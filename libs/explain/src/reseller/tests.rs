@@ -214,10 +214,11 @@ fn what_stays_delivered_is_told_with_who_cancelled_sending_it_again() {
     (history.resent_after, history.resent_at) = (1, Some(now() - TimeDelta::minutes(4)));
     history.finished_at = Some(history.history[0].started_at + TimeDelta::seconds(5));
     history.updated_at = now() - TimeDelta::minutes(2);
-    for (actor, code) in [
-        (Some("ann (1)"), "resend-cancelled-by-you"),
-        (Some("maria (2)"), "resend-cancelled-by-operators"),
-        (None, "resend-cancelled"),
+    let cancelled = "Sending it again was cancelled.";
+    for (actor, code, said) in [
+        (Some("ann (1)"), "resend-cancelled-by-you", cancelled),
+        (Some("maria (2)"), "resend-cancelled-by-operators", cancelled),
+        (None, "resend-cancelled", "It was not sent again after all."),
     ] {
         let acts = actor.into_iter().map(|actor| AuditView {
             actor: actor.to_owned(),
@@ -229,7 +230,7 @@ fn what_stays_delivered_is_told_with_who_cancelled_sending_it_again() {
             (story.headline.code, story.headline.text.as_str()),
             (
                 "delivered",
-                "Delivered: the endpoint took it at attempt 1. Sending it again was cancelled."
+                &*format!("Delivered: the endpoint took it at attempt 1. {said}")
             )
         );
         let last = story.story.last().unwrap();

@@ -308,6 +308,16 @@ fn what_stays_delivered_says_who_cancelled_sending_it_again() {
             "{told:?}"
         );
     }
+    // It has waited for too long, or its subscription has ended.
+    history.acts.clear();
+    let given_up = crate::notification(&history, &context());
+    assert!(
+        given_up
+            .headline
+            .contains("It was not sent again after all: it had waited for too long"),
+        "{}",
+        given_up.headline
+    );
     history.history[1].status = AttemptStatus::Ok;
     let again = crate::notification(&history, &context());
     assert_eq!(again.headline, "The endpoint accepted it at attempt 2.");

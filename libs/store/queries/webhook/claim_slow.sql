@@ -1,5 +1,5 @@
 WITH due AS (
-    SELECT n.id, n.subscription_id, n.attempts, s.url, s.version, s.failing_since IS NULL AS was_well,
+    SELECT n.id, n.subscription_id, n.attempts, n.resent_after, s.url, s.version, s.failing_since IS NULL AS was_well,
            n.reason IS NOT DISTINCT FROM 'BACKLOG' AS backlog,
            -- What the promoter took out of the line; everything else goes behind those in it.
            coalesce(n.reason IN ('QUOTA', 'RATE', 'POSTPONED'), false) AS released,
@@ -61,7 +61,11 @@ planned AS (
     SELECT c.*, t.slot_at, CASE
                WHEN c.obstacle_or_line IS NOT NULL THEN c.obstacle_or_line
                WHEN t.slot_at > m.at + $8::interval OR (t.slot_at IS NULL AND c.rate IS NOT NULL) THEN 'RATE'
-               ELSE 'CLAIM' END AS verdict
+               ELSE 'CLAIM' END AS verdict,
+           -- As `cancel_notifications` has it: what was accepted before it was to be sent again stays delivered.
+           CASE WHEN c.obstacle IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED') AND c.resent_after > 0 THEN
+               (SELECT max(a.started_at + coalesce(a.millis, 0) * interval '1 millisecond') FROM delivery_attempts a
+                WHERE a.notification_id = c.id AND a.number <= c.resent_after AND a.status = 'OK') END AS delivered_at
     FROM charged c LEFT JOIN slotted t ON t.id = c.id CROSS JOIN moment m),
 counted AS (
     UPDATE subscription_budgets b
@@ -86,6 +90,7 @@ changed AS (
     UPDATE notifications n
     SET status = CASE
             WHEN p.verdict = 'CLAIM' THEN 'IN_MEMORY'
+            WHEN p.delivered_at IS NOT NULL THEN 'SENT'
             WHEN p.verdict IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED') THEN 'GIVEN_UP'
             WHEN n.attempts > 0 THEN 'RETRY'
             WHEN p.verdict IN ('QUOTA', 'RATE') THEN 'SCHEDULED'
@@ -95,7 +100,7 @@ changed AS (
             WHEN n.attempts > 0 AND p.verdict = 'RATE' THEN $2::timestamptz + $11::interval
             WHEN n.attempts > 0 THEN $2::timestamptz + $9::interval
             WHEN p.verdict IN ('QUOTA', 'RATE') THEN n.created_at END,
-        reason = nullif(p.verdict, 'CLAIM'),
+        reason = CASE WHEN p.delivered_at IS NULL THEN nullif(p.verdict, 'CLAIM') END,
         charged_on = CASE WHEN NOT p.uncharged THEN n.charged_on WHEN p.verdict = 'CLAIM' THEN $7::date END,
         slot_at = NULL,
         attempts = n.attempts + CASE WHEN p.verdict = 'CLAIM' THEN 1 ELSE 0 END,
@@ -105,11 +110,12 @@ changed AS (
             WHEN n.leased_until BETWEEN now() + $4::interval AND now() + $4::interval + $10::interval
             THEN n.leased_until ELSE now() + $4::interval END,
         finished_at = CASE
-            WHEN p.verdict IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED') THEN $2::timestamptz END,
+            WHEN p.verdict IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED')
+            THEN coalesce(p.delivered_at, $2::timestamptz) END,
         updated_at = $2
     FROM planned p WHERE n.id = p.id
     RETURNING n.id, n.event, n.attempts, n.resent_after, n.resent_at, n.created_at, n.subscription_id, p.slot_at, p.verdict,
-              p.url, p.version, p.was_well, p.backlog, n.reseller_id, n.event_type),
+              p.url, p.version, p.was_well, p.backlog, p.delivered_at, n.reseller_id, n.event_type),
 attempt AS (
     INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
     SELECT id, attempts, 'IN_PROCESS', $2, url FROM changed WHERE verdict = 'CLAIM'),
@@ -121,7 +127,8 @@ letter AS (
            a.reseller_id, a.event_type, endpoint_of(a.url), a.attempts, 'its subscription was ' || a.how,
            'DISCARDED', $2, 'postrider', 'its subscription was ' || a.how
     FROM (SELECT *, CASE verdict WHEN 'SUBSCRIPTION_DELETED' THEN 'deleted' ELSE 'deactivated' END AS how
-          FROM changed WHERE verdict IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED')) AS a)
+          FROM changed
+          WHERE verdict IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED') AND delivered_at IS NULL) AS a)
 SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after!",
        c.subscription_id AS "subscription_id!",
        extract(epoch FROM c.slot_at - clock_timestamp())::float8 AS wait,

@@ -1,5 +1,6 @@
 //! Notifications that wait in vain end: those of a subscription which gets nothing any more, and those that have become
-//! too old. They end as `GIVEN_UP`, with the reason and a dead letter, in one statement. What they are about stays stored.
+//! too old. They end as `GIVEN_UP`, with the reason and a dead letter, in one statement; one that had been delivered and was to be sent again stays
+//! delivered. What they are about stays stored.
 //!
 //! The dead letter of one that became too old is open: a quota, a pause or a backlog let it wait in vain, and it can be
 //! replayed. That of one whose subscription ended is discarded from the beginning: no engineer on call has to mend that, and

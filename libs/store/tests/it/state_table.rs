@@ -49,7 +49,7 @@ async fn drive(store: &Store, event: Event, push: MadePush, next: Option<PushSta
             matches!(cancelled, Cancellation::Done(_))
         }
         Event::Quarantine => quarantine(store).await == 1,
-        Event::Defer | Event::Hold | Event::Abandon | Event::CancelResend => {
+        Event::Defer | Event::Hold | Event::Abandon | Event::EndResend => {
             unreachable!("no statement does that to a push")
         }
     }

@@ -18,6 +18,15 @@ pub enum Judgement {
     NotDue,
 }
 
+/// What becomes of what waits in vain: what had been delivered and was to be sent again stays delivered.
+fn abandoned(row: &Row) -> (Event, PushState) {
+    if row.delivered {
+        (Event::EndResend, PushState::Sent)
+    } else {
+        (Event::Abandon, PushState::GivenUp)
+    }
+}
+
 impl Delivery {
     /// Changes the state of a row, and notes what is wrong about that.
     fn change(&self, state: &mut State, row: usize, event: Event, next: PushState) {
@@ -89,7 +98,7 @@ impl Delivery {
     fn judged(&self, state: &mut State, row: usize, judgement: Judgement) -> bool {
         let tried = state.rows[row].attempts > 0;
         let (event, next) = match (state.subscription, judgement) {
-            (Subscription::Ended, _) => (Event::Abandon, PushState::GivenUp),
+            (Subscription::Ended, _) => abandoned(&state.rows[row]),
             (Subscription::Held, _) => (Event::Hold, self.waiting(&state.rows[row])),
             (Subscription::Open, Judgement::Later) if tried => (Event::Defer, PushState::Retry),
             (Subscription::Open, Judgement::Later) => (Event::Defer, PushState::Scheduled),
@@ -217,7 +226,7 @@ impl Delivery {
     /// `cancel.rs`; its dead letter is resolved from the beginning. What had been delivered and was to be sent again stays delivered.
     pub(super) fn cancel(&self, state: &mut State, row: usize) {
         let (event, next) = if state.rows[row].delivered {
-            (Event::CancelResend, PushState::Sent)
+            (Event::EndResend, PushState::Sent)
         } else {
             (Event::Cancel, PushState::Cancelled)
         };
@@ -226,13 +235,15 @@ impl Delivery {
 
     /// `end_inactive` in `webhook/inactive.rs`: what waits for a subscription that gets nothing ends.
     pub(super) fn end_inactive(&self, state: &mut State, row: usize) {
-        self.change(state, row, Event::Abandon, PushState::GivenUp);
-        state.rows[row].silent = true;
+        let (event, next) = abandoned(&state.rows[row]);
+        self.change(state, row, event, next);
+        state.rows[row].silent = next == PushState::GivenUp;
     }
 
     /// `end_expired` in `webhook/inactive.rs`: what has waited for too long ends.
     pub(super) fn end_expired(&self, state: &mut State, row: usize) {
-        self.change(state, row, Event::Abandon, PushState::GivenUp);
+        let (event, next) = abandoned(&state.rows[row]);
+        self.change(state, row, event, next);
         self.write_dead_letter(state, row);
     }
 

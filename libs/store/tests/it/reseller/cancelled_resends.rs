@@ -1,4 +1,6 @@
-//! Cancelling what was to be sent again: what had been delivered stays so.
+//! The end of what was to be sent again: what had been delivered stays so.
+
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
@@ -81,6 +83,61 @@ async fn what_was_delivered_once_stays_so_however_often_it_is_sent_again(pool: P
         let after = row(&pool, made.id).await;
         assert_eq!(after.finished_at, delivered_at(&pool, made).await, "{case}");
         resend(&store, made).await;
+    }
+}
+
+/// Whether it is found by the jobs or at a claim.
+#[testkit::database_test]
+async fn what_had_been_delivered_stays_so_when_it_expires_or_its_subscription_ends(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let end = "UPDATE subscriptions SET deleted_at = now() WHERE id = $1";
+    for case in ["expired", "inactive", "claimed"] {
+        let subscription = SubscriptionRow::active().make(&pool).await;
+        let old = async |state| {
+            let row = NotificationRow::in_state(state, subscription);
+            let row = row.created_at(SystemClock.now() - TimeDelta::minutes(1));
+            let made = row.make(&pool).await;
+            resend(&store, made).await;
+            made
+        };
+        let made = old(NotificationState::Sent).await;
+        let never = old(NotificationState::Failed).await;
+        let (at, delivered) = (SystemClock.now(), delivered_at(&pool, made).await);
+        let ended = match case {
+            "expired" => {
+                let cutoff = store.cutoff(at, Duration::ZERO).await.unwrap();
+                store.end_expired(made.subscription, cutoff, 9, at).await.unwrap()
+            }
+            "inactive" => {
+                set(&pool, end, made.subscription).await;
+                store.end_inactive(made.subscription, 9, at).await.unwrap()
+            }
+            _ => {
+                set(&pool, end, made.subscription).await;
+                let both = [made.id, never.id];
+                store
+                    .claim_notifications(&both, &terms(at))
+                    .await
+                    .unwrap()
+                    .abandoned
+            }
+        };
+        assert_eq!(ended, 2, "{case}");
+        let after = row(&pool, made.id).await;
+        assert_eq!(after.state(), NotificationState::Sent, "{case}");
+        assert_eq!((after.finished_at, after.reason), (delivered, None), "{case}");
+        let told = store.notification_timeline(made.id.uuid()).await.unwrap();
+        let told = told.expect("a notification");
+        assert!(
+            told.resend_ended_at().is_some() && told.resend_cancellation().is_none(),
+            "{case}"
+        );
+        assert!(told.dead_letters.is_empty(), "{case}: {:?}", told.dead_letters);
+        let after = row(&pool, never.id).await;
+        assert_eq!(after.state(), NotificationState::GivenUp, "{case}");
+        let told = store.notification_timeline(never.id.uuid()).await.unwrap();
+        let letters = told.expect("a notification").dead_letters;
+        assert!(!letters.is_empty(), "{case}");
     }
 }
 
@@ -184,13 +241,13 @@ async fn who_cancelled_many_is_told_of_each_that_stays_delivered(pool: PgPool) {
             .unwrap();
         let last = told.acts.last().expect("an act");
         assert_eq!(last.action, "notification.cancel-many", "{whose}");
-        assert_eq!(told.resend_cancelled_at(), Some(last.at), "{whose}");
+        assert_eq!(told.resend_ended_at(), Some(last.at), "{whose}");
         resend(&store, made).await;
         let told = store
             .notification_timeline(made.id.uuid())
             .await
             .unwrap()
             .unwrap();
-        assert_eq!(told.resend_cancelled_at(), None, "{whose}: it waits again");
+        assert_eq!(told.resend_ended_at(), None, "{whose}: it waits again");
     }
 }

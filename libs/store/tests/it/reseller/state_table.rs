@@ -39,6 +39,8 @@ fn causes(event: Event) -> &'static [Cause] {
         Event::Defer => &[Cause::Quota, Cause::Rate],
         Event::Hold => &[Cause::Paused, Cause::HeldByAnOperator, Cause::Unverified],
         Event::Abandon => &[Cause::Deactivated, Cause::Deleted],
+        // Plain: it is cancelled.
+        Event::EndResend => &[Cause::Plain, Cause::Deactivated, Cause::Deleted],
         _ => &[Cause::Plain],
     }
 }
@@ -67,7 +69,7 @@ async fn bring_about(pool: &PgPool, cause: Cause, made: &MadeNotification) {
 async fn drive(
     store: &Store,
     pool: &PgPool,
-    event: Event,
+    (event, cause): (Event, Cause),
     made: MadeNotification,
     next: Option<NotificationState>,
 ) -> bool {
@@ -106,10 +108,8 @@ async fn drive(
             let released = store.release_notifications(&[release], now).await.unwrap();
             released.contains(&made.id)
         }
-        Event::Abandon => {
-            let claims = store.claim_notifications(&[made.id], &terms).await.unwrap();
-            claims.abandoned + store.end_inactive(made.subscription, 9, now).await.unwrap() == 1
-        }
+        Event::Abandon => abandon(store, made, &terms).await,
+        Event::EndResend if cause != Cause::Plain => abandon(store, made, &terms).await,
         Event::Succeed => complete(store, made, answered(204), next, NotificationStatus::Sent).await,
         Event::FailRetryable => complete(store, made, timed_out(), next, NotificationStatus::Retry).await,
         Event::FailPermanently => {
@@ -129,7 +129,7 @@ async fn drive(
                 .unwrap()
                 == Resent::Done
         }
-        Event::Cancel | Event::CancelResend => {
+        Event::Cancel | Event::EndResend => {
             let act = Act {
                 by: "Anna (1)",
                 note: Some("not wanted any more"),
@@ -143,6 +143,13 @@ async fn drive(
         }
         Event::Quarantine => quarantine(store).await == 1,
     }
+}
+
+/// Its subscription gets nothing any more: found at a claim, or by the job.
+async fn abandon(store: &Store, made: MadeNotification, terms: &ClaimTerms) -> bool {
+    let claims = store.claim_notifications(&[made.id], terms).await.unwrap();
+    let now = SystemClock.now();
+    claims.abandoned + store.end_inactive(made.subscription, 9, now).await.unwrap() == 1
 }
 
 async fn complete(
@@ -189,10 +196,10 @@ async fn attempt_rows(pool: &PgPool, made: &MadeNotification) -> Vec<(i32, Strin
 /// The attempts that a notification may have had in a state, in all and before it was resent.
 fn histories(event: Event, state: NotificationState) -> Vec<Attempts> {
     let histories: &[(u32, u32)] = match state {
-        // What was not sent again is cancelled by `Cancel`.
-        NotificationState::Scheduled | NotificationState::Pending if event == Event::CancelResend => &[],
-        NotificationState::Queued if event == Event::CancelResend => &[(4, 4), (6, 4)],
-        _ if event == Event::CancelResend => &[(4, 4), (7, 4)],
+        // What was not sent again ends by `Abandon` or `Cancel`.
+        NotificationState::Scheduled | NotificationState::Pending if event == Event::EndResend => &[],
+        NotificationState::Queued if event == Event::EndResend => &[(4, 4), (6, 4)],
+        _ if event == Event::EndResend => &[(4, 4), (7, 4)],
         NotificationState::Scheduled | NotificationState::Pending => &[(0, 0)],
         NotificationState::Queued => &[(0, 0), (1, 0), (4, 4)],
         _ => &[(1, 0), (3, 0), (4, 0), (7, 4), (8, 4)],
@@ -216,7 +223,7 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
         .execute(pool)
         .await
         .unwrap();
-    if event == Event::CancelResend {
+    if event == Event::EndResend {
         let accepted = "UPDATE delivery_attempts SET status = 'OK', error_type = NULL WHERE notification_id = $1 AND number = 2";
         set(pool, accepted, made.id.uuid()).await;
     }
@@ -228,7 +235,7 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
     );
     let expected = transition(state, event, attempts, &POLICY.rules());
 
-    let happened = drive(&store, pool, event, made, expected.ok()).await;
+    let happened = drive(&store, pool, (event, cause), made, expected.ok()).await;
 
     assert_eq!(happened, expected.is_ok(), "{case}");
     let Ok(next) = expected else {
@@ -312,7 +319,7 @@ mirror! {
     abandon_mirrors_the_domain: Abandon,
     resend_mirrors_the_domain: Resend,
     cancel_mirrors_the_domain: Cancel,
-    cancel_resend_mirrors_the_domain: CancelResend,
+    end_resend_mirrors_the_domain: EndResend,
     quarantine_mirrors_the_domain: Quarantine,
 }
 

@@ -10,8 +10,7 @@ use axum::routing::get;
 use chrono::{DateTime, Utc};
 use http_api::paging::List;
 use http_api::{Params, Problem, TakesBodies as _};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use store::AuditView;
 
 use super::export::{self, Column, Rows};
@@ -231,55 +230,18 @@ const COLUMNS: [Column; 7] = [
 ];
 
 /// The list as a file.
-async fn export(
-    State(app): State<Arc<App>>,
-    _: Viewer,
-    frame: Frame,
-    Params(asked): Params<Exported>,
-) -> Result<Response, Problem> {
+async fn export(State(app): State<Arc<App>>, _: Viewer, frame: Frame) -> Result<Response, Problem> {
+    let asked = frame.clone();
     let part = move |cursor: Option<String>| {
-        let (app, asked) = (Arc::clone(&app), asked.clone());
+        let (app, frame) = (Arc::clone(&app), asked.clone());
         async move {
-            let params = AuditParams {
-                actor: asked.actor,
-                action: asked.action,
-                without: asked.without,
-                subject: asked.subject,
-                reseller: asked.reseller,
-                since: asked.since,
-                until: asked.until,
-                limit: Some(export::PART),
-                cursor,
-            };
+            let params = export::params(&frame, cursor.as_deref()).await?;
             let deadline = app.deadline();
-            let list = audit::list(State(app), Viewer { deadline }, Params(params))
-                .await?
-                .0;
-            Ok(Rows {
-                items: list.items.iter().map(|entry| json!(entry)).collect(),
-                next: list.next,
-            })
+            let list = audit::list(State(app), Viewer { deadline }, params).await?.0;
+            Ok(Rows::of(&list.items, list.next))
         }
     };
     export::file(&frame, "audit", &COLUMNS, part).await
-}
-
-/// Which entries are in a file, and of what kind it is.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Exported {
-    #[expect(
-        dead_code,
-        reason = "what the frame says of it is looked at where files are written"
-    )]
-    format: Option<String>,
-    actor: Option<String>,
-    action: Option<String>,
-    without: Option<String>,
-    subject: Option<String>,
-    reseller: Option<String>,
-    since: Option<String>,
-    until: Option<String>,
 }
 
 async fn page(
@@ -303,6 +265,8 @@ async fn page(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -25,6 +25,7 @@ use crate::app::App;
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/console/dead-letters", get(groups::page))
+        .route("/console/dead-letters/groups/export", get(groups::export))
         .route("/console/dead-letters/resellers", get(resellers::page))
         .route("/console/dead-letters/list", get(list::page))
         .route("/console/dead-letters/export", get(list::export))

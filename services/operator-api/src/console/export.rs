@@ -10,16 +10,21 @@ use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use futures::stream;
 use http::header;
-use http_api::Problem;
-use serde_json::Value;
+use http_api::{Params, Problem};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use url::form_urlencoded;
 
+use super::dead_letters::Chosen;
 use super::frame::Frame;
 
 /// Most rows of a file.
 const ROWS_MAX: usize = 10_000;
 /// How many rows are asked for at once.
 pub(super) const PART: u32 = 200;
+/// Words of the address of a file that are no filters.
+pub(super) const OWN: [&str; 3] = ["format", "cursor", "limit"];
 
 /// A column of a file: its head, and where its value is in the document of a row.
 pub(super) type Column = (&'static str, &'static str);
@@ -28,6 +33,26 @@ pub(super) type Column = (&'static str, &'static str);
 pub(super) struct Rows {
     pub(super) items: Vec<Value>,
     pub(super) next: Option<String>,
+}
+
+impl Rows {
+    /// A part of a list.
+    pub(super) fn of<T: Serialize>(items: &[T], next: Option<String>) -> Self {
+        Self {
+            items: items.iter().map(|item| json!(item)).collect(),
+            next,
+        }
+    }
+}
+
+/// What the operation behind a list is asked for a part of the file: what the address says but for its format, from a cursor on.
+pub(super) async fn params<T: DeserializeOwned>(
+    frame: &Frame,
+    cursor: Option<&str>,
+) -> Result<Params<T>, Problem> {
+    let limit = PART.to_string();
+    let part = [("limit", &*limit), ("cursor", cursor.unwrap_or_default())];
+    Chosen::asked(frame, &OWN).params(frame.now, &part).await
 }
 
 /// Where a list is as a file, as it is filtered on this page.
@@ -183,8 +208,6 @@ fn cell(value: Option<&Value>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

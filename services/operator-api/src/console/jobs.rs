@@ -16,6 +16,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/console/jobs", get(shown::list).post(new::start))
         .route("/console/jobs/new", get(new::page))
+        .route("/console/jobs/export", get(shown::export))
         .route("/console/jobs/{id}", get(shown::page))
         .merge(shown::routes())
 }

@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use chrono::TimeDelta;
-use http_api::{Params, Payload, Problem};
+use http_api::{Params, Payload, Problem, TakesBodies as _};
 
 use super::act::{ActForm, Asked};
+use super::export::{self, Column, Rows};
 use super::frame::{Frame, Page, done};
 use super::visit::Fields;
 use crate::app::App;
@@ -31,6 +32,7 @@ const AGES: [(&str, &str); 4] = [
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route(HERE, get(page))
+        .route("/console/mails/export", get(export))
         .route("/console/mails/retry", get(ask_to_retry).post(retry))
 }
 
@@ -81,6 +83,11 @@ impl Mails {
         ]
     }
 
+    /// Where the list is as a file.
+    fn file(&self, format: &str) -> String {
+        export::link(&self.frame, "/console/mails/export", format)
+    }
+
     fn kind(&self, name: &str) -> &'static str {
         kind(name)
     }
@@ -116,6 +123,37 @@ async fn page(
         forms: vec![retry_form(&frame, failed).in_dialog()],
         frame,
     }))
+}
+
+/// What a file of mails has.
+const COLUMNS: [Column; 12] = [
+    ("id", "/id"),
+    ("kind", "/kind"),
+    ("status", "/status"),
+    ("resellerId", "/resellerId"),
+    ("subscriptionId", "/subscriptionId"),
+    ("recipient", "/recipient"),
+    ("occurrences", "/occurrences"),
+    ("attempts", "/attempts"),
+    ("createdAt", "/createdAt"),
+    ("nextAttemptAt", "/nextAttemptAt"),
+    ("finishedAt", "/finishedAt"),
+    ("lastError", "/lastError"),
+];
+
+/// The list as a file.
+async fn export(State(app): State<Arc<App>>, _: Viewer, frame: Frame) -> Result<Response, Problem> {
+    let asked = frame.clone();
+    let part = move |cursor: Option<String>| {
+        let (app, frame) = (Arc::clone(&app), asked.clone());
+        async move {
+            let params = export::params(&frame, cursor.as_deref()).await?;
+            let deadline = app.deadline();
+            let part = mails::list(State(app), Viewer { deadline }, params).await?.0;
+            Ok(Rows::of(&part.items, part.next))
+        }
+    };
+    export::file(&frame, "mails", &COLUMNS, part).await
 }
 
 async fn ask_to_retry(_: Viewer, frame: Frame) -> Response {

@@ -1,6 +1,7 @@
 //! `/console/resellers`: who is told of events, which subscriptions are in trouble, and pausing all of a reseller.
 
 mod dashboard;
+mod export;
 pub(super) mod subscription;
 
 use std::collections::BTreeMap;
@@ -45,6 +46,8 @@ const RETRY_AFTER: u32 = 5;
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/console/resellers", get(page))
+        // Not below the resellers: one may be called so.
+        .route("/console/subscriptions/export", get(export::export))
         .route("/console/resellers/{reseller}", get(one))
         .route(
             "/console/resellers/{reseller}/pause",
@@ -155,6 +158,11 @@ struct Resellers {
 }
 
 impl Resellers {
+    /// Where the list is as a file.
+    fn file(&self, format: &str) -> String {
+        super::export::link(&self.frame, "/console/subscriptions/export", format)
+    }
+
     fn next(&self) -> Option<&str> {
         match &self.found {
             Found::Resellers(list) => list.next.as_deref(),
@@ -184,8 +192,7 @@ async fn page(
         (trouble, states, paused) = (known.in_trouble, known.states, known.paused);
     } else if is_of_trouble {
         // Or the page would say that there are none.
-        let detail = "which subscriptions are in trouble cannot be found out now";
-        return Err(Problem::unavailable(detail, RETRY_AFTER));
+        return Err(trouble_unknown());
     }
     let (in_trouble, mut reseller) = (trouble.len(), None);
     let found = if search.is_empty() {
@@ -222,6 +229,11 @@ async fn page(
         found,
     };
     Ok(Page(page).into_response())
+}
+
+fn trouble_unknown() -> Problem {
+    let detail = "which subscriptions are in trouble cannot be found out now";
+    Problem::unavailable(detail, RETRY_AFTER)
 }
 
 /// The text that is searched for, if it is the name of a reseller that has subscriptions.

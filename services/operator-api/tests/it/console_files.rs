@@ -1,11 +1,13 @@
 //! Lists as files and in pages of several lengths, the pace of the push lane, and times in addresses.
 
+use domain::key::Role;
 use domain::push::PushState;
 use serde_json::{Value, json};
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
 
 use crate::console::{Browser, HOSTILE, holds};
+use crate::mails::mail;
 use crate::rig::Rig;
 
 #[testkit::test]
@@ -66,6 +68,117 @@ async fn a_list_is_written_to_a_file_as_it_is_filtered(rig: &Rig) {
     ] {
         assert_eq!(viewer.get(wrong).await.status, 400, "{wrong}");
     }
+}
+
+#[testkit::test]
+async fn groups_jobs_resellers_and_mails_are_files_too(rig: &Rig) {
+    for _ in 0..2 {
+        PushRow::in_state(PushState::Failed).make(&rig.it.pool).await;
+    }
+    let body = json!({"action": "discard", "filter": {"lane": "push"}, "note": "they are old"});
+    let job = rig.act("/dead-letters/jobs", &body, 202).await;
+    let first = SubscriptionRow::active()
+        .reseller("acme")
+        .make(&rig.it.pool)
+        .await;
+    let other = SubscriptionRow::active()
+        .reseller("export")
+        .make(&rig.it.pool)
+        .await;
+    let waits = mail(rig, first, ("SECURITY_CHANGED", "PENDING"), 300).await;
+    let failed = mail(rig, other, ("QUOTA_DECIDED", "FAILED"), -30).await;
+    let viewer = Browser::of(rig, Role::Viewer).await;
+
+    for (page, file) in [
+        (
+            "/console/dead-letters?lane=push&by=endpoint",
+            "/console/dead-letters/groups/export?format=csv&#38;lane=push\"",
+        ),
+        (
+            "/console/jobs?status=RUNNING&limit=25",
+            "/console/jobs/export?format=csv&#38;status=RUNNING\"",
+        ),
+        (
+            "/console/resellers?state=ACTIVE",
+            "/console/subscriptions/export?format=csv&#38;state=ACTIVE\"",
+        ),
+        (
+            "/console/mails?status=FAILED",
+            "/console/mails/export?format=csv&#38;status=FAILED\"",
+        ),
+    ] {
+        holds(&viewer.see(page).await, &[file]);
+    }
+    for (file, heads, holding, lines) in [
+        (
+            "/console/dead-letters/groups/export?",
+            "lane,fingerprint,kind,target,count,",
+            "push,swrve/503,swrve-5xx,".to_owned(),
+            2,
+        ),
+        (
+            "/console/jobs/export?status=RUNNING&",
+            "id,action,status,",
+            format!("{},discard,RUNNING,", job["id"].as_str().unwrap()),
+            2,
+        ),
+        (
+            "/console/jobs/export?status=PAUSED&",
+            "id,action,status,",
+            String::new(),
+            1,
+        ),
+        (
+            "/console/subscriptions/export?",
+            "id,subscriptions,active,",
+            "export,1,1,0,0,".to_owned(),
+            3,
+        ),
+        (
+            "/console/subscriptions/export?text=acme&state=ACTIVE&",
+            "id,resellerId,url,",
+            format!("{first},acme,"),
+            2,
+        ),
+        (
+            "/console/subscriptions/export?state=trouble&",
+            "id,resellerId,endpoint,",
+            String::new(),
+            1,
+        ),
+        (
+            "/console/mails/export?",
+            "id,kind,status,",
+            format!("{waits},SECURITY_CHANGED,PENDING,"),
+            2,
+        ),
+        (
+            "/console/mails/export?status=FAILED&",
+            "id,kind,status,",
+            format!("{failed},QUOTA_DECIDED,FAILED,export,"),
+            2,
+        ),
+    ] {
+        let written = viewer.get(&format!("{file}format=csv")).await;
+        assert_eq!(written.status, 200, "{file}: {written:?}");
+        assert!(written.html.starts_with(heads), "{file}: {}", written.html);
+        holds(&written.html, &[&holding]);
+        assert_eq!(written.html.lines().count(), lines, "{file}: {}", written.html);
+        let written = viewer.get(&format!("{file}format=json")).await;
+        let rows: Value = serde_json::from_str(&written.html).unwrap();
+        assert_eq!(rows.as_array().unwrap().len(), lines - 1, "{file}");
+    }
+    for wrong in [
+        "/console/dead-letters/groups/export?format=csv&lane=fast",
+        "/console/jobs/export?format=csv&status=GONE",
+        "/console/mails/export?format=csv&sttaus=SENT",
+        "/console/subscriptions/export?format=csv&state=GONE",
+        "/console/subscriptions/export?format=xls",
+    ] {
+        assert_eq!(viewer.get(wrong).await.status, 400, "{wrong}");
+    }
+    let named_so = viewer.see("/console/resellers/export").await;
+    holds(&named_so, &["<h1>", "export"]);
 }
 
 #[testkit::test]

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::rig::Rig;
 
 /// A mail that came to be an hour ago; of `status`, due or ended at `at` in seconds from now.
-async fn mail(rig: &Rig, subscription: Uuid, (kind, status): (&str, &str), at: i64) -> Uuid {
+pub(crate) async fn mail(rig: &Rig, subscription: Uuid, (kind, status): (&str, &str), at: i64) -> Uuid {
     let id = Uuid::new_v4();
     let waits = status == "PENDING";
     let time = rig.now() + TimeDelta::seconds(at);

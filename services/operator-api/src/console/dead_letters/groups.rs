@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use explain::words;
-use http_api::Problem;
+use http_api::{Problem, TakesBodies as _};
 use sha2::{Digest as _, Sha256};
 use store::DeadLetterView;
 use uuid::Uuid;
 
 use super::{AGES, Chosen, cause, noted};
 use crate::app::App;
+use crate::console::export::{self, Column, Rows};
 use crate::console::frame::{Frame, Page};
 use crate::console::markup::{self, Markup};
 use crate::dead_letters::{self, GroupDocument, GroupTimeline, NoteDocument};
@@ -204,6 +205,12 @@ fn by_endpoint(rows: Vec<Row>, chosen: &Chosen) -> Vec<Row> {
 }
 
 impl Groups {
+    /// Where the groups are as a file.
+    fn file(&self, format: &str) -> String {
+        self.chosen
+            .link("/console/dead-letters/groups/export", &[("format", format)])
+    }
+
     fn order(&self) -> String {
         self.frame.asked("order")
     }
@@ -224,6 +231,43 @@ impl Groups {
     fn has_hours(&self) -> bool {
         self.rows.iter().any(|row| row.hours.is_some())
     }
+}
+
+/// What a file of groups has.
+const COLUMNS: [Column; 13] = [
+    ("lane", "/lane"),
+    ("fingerprint", "/fingerprint"),
+    ("kind", "/kind"),
+    ("target", "/target"),
+    ("count", "/count"),
+    ("firstSeen", "/firstSeen"),
+    ("lastSeen", "/lastSeen"),
+    ("sample", "/sample/id"),
+    ("detail", "/sample/detail"),
+    ("note", "/note/note"),
+    ("owner", "/note/owner"),
+    ("notedBy", "/note/by"),
+    ("noteUntil", "/note/until"),
+];
+
+/// The groups as a file, the largest first, however the page orders or sums them.
+pub(super) async fn export(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    frame: Frame,
+) -> Result<Response, Problem> {
+    let (chosen, now) = (Chosen::asked(&frame, &export::OWN), frame.now);
+    let part = move |_: Option<String>| {
+        let (app, chosen) = (Arc::clone(&app), chosen.clone());
+        async move {
+            let params = chosen.params(now, &[("limit", &ASKED.to_string())]).await?;
+            let deadline = app.deadline();
+            let found = dead_letters::groups(State(app), Viewer { deadline }, params).await?;
+            // They come at once: the list has no parts.
+            Ok(Rows::of(&found.0.items, None))
+        }
+    };
+    export::file(&frame, "dead-letter-groups", &COLUMNS, part).await
 }
 
 pub(super) async fn page(

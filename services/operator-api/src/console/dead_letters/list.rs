@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use http_api::{Problem, TakesBodies as _, paging};
-use serde_json::json;
 use store::DeadLetterView;
 use tokio::time::Instant;
 
@@ -84,26 +83,16 @@ pub(super) async fn export(
     _: Viewer,
     frame: Frame,
 ) -> Result<Response, Problem> {
-    let chosen = Chosen::asked(&frame, &["order", "cursor", "limit", "format"]);
-    let (order, now) = (frame.asked("order"), frame.now);
+    let asked = frame.clone();
     let part = move |cursor: Option<String>| {
-        let (app, chosen, order) = (Arc::clone(&app), chosen.clone(), order.clone());
+        let (app, frame) = (Arc::clone(&app), asked.clone());
         async move {
-            let limit = export::PART.to_string();
-            let more = [
-                ("order", &*order),
-                ("limit", &*limit),
-                ("cursor", cursor.as_deref().unwrap_or_default()),
-            ];
-            let params = chosen.params(now, &more).await?;
+            let params = export::params(&frame, cursor.as_deref()).await?;
             let deadline = app.deadline();
             let part = dead_letters::list(State(app), Viewer { deadline }, params)
                 .await?
                 .0;
-            Ok(Rows {
-                items: part.items.iter().map(|letter| json!(letter)).collect(),
-                next: part.next,
-            })
+            Ok(Rows::of(&part.items, part.next))
         }
     };
     export::file(&frame, "dead-letters", &COLUMNS, part).await

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use askama::Template;
 use axum::Router;
 use axum::extract::State;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use domain::counted::of as counted;
 use http::StatusCode;
-use http_api::{Id, Params, Payload, Problem};
+use http_api::{Id, Params, Payload, Problem, TakesBodies as _};
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::console::act::{ActForm, Asked, needed_note, note};
 use crate::console::dead_letters::{Chosen, cause, moment};
+use crate::console::export::{self, Column, Rows};
 use crate::console::frame::{Frame, Page, done};
 use crate::console::visit::Fields;
 use crate::dead_letter_jobs::{self, ChangePayload, JobDocument, JobParams, OutcomeDocument};
@@ -30,6 +31,11 @@ struct Jobs {
 }
 
 impl Jobs {
+    /// Where the list is as a file.
+    fn file(&self, format: &str) -> String {
+        export::link(&self.frame, "/console/jobs/export", format)
+    }
+
     /// What became of what a job has replayed, as `postrider jobs list` says it.
     fn became(&self, outcome: &OutcomeDocument) -> String {
         let total = &outcome.total;
@@ -155,6 +161,53 @@ pub(super) async fn list(
         jobs: found.items,
         next: found.next,
     }))
+}
+
+/// What a file of jobs has.
+const COLUMNS: [Column; 22] = [
+    ("id", "/id"),
+    ("action", "/action"),
+    ("status", "/status"),
+    ("createdBy", "/createdBy"),
+    ("createdAt", "/createdAt"),
+    ("updatedAt", "/updatedAt"),
+    ("finishedAt", "/finishedAt"),
+    ("note", "/note"),
+    ("filter", "/filter"),
+    ("recovers", "/recovers"),
+    ("perSecond", "/perSecond"),
+    ("matching", "/matching"),
+    ("examined", "/examined"),
+    ("done", "/done"),
+    ("skipped", "/skipped"),
+    ("delivered", "/outcome/delivered"),
+    ("waiting", "/outcome/waiting"),
+    ("failedAgain", "/outcome/failedAgain"),
+    ("outcomeWhole", "/outcome/whole"),
+    ("pausedBecause", "/pausedBecause"),
+    ("endedBecause", "/endedBecause"),
+    ("cancelledBy", "/cancelledBy"),
+];
+
+/// The list as a file.
+pub(super) async fn export(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    frame: Frame,
+) -> Result<Response, Problem> {
+    let asked = frame.clone();
+    let part = move |cursor: Option<String>| {
+        let (app, frame) = (Arc::clone(&app), asked.clone());
+        async move {
+            let params = export::params(&frame, cursor.as_deref()).await?;
+            let deadline = app.deadline();
+            let list = dead_letter_jobs::list(State(app), Viewer { deadline }, params)
+                .await?
+                .0;
+            Ok(Rows::of(&list.items, list.next))
+        }
+    };
+    export::file(&frame, "jobs", &COLUMNS, part).await
 }
 
 fn path(id: Uuid) -> String {

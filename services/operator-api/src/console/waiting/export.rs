@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use http_api::{Params, Problem, TakesBodies as _};
-use serde_json::json;
 
 use super::{WAITING, WaitingParams, of_notifications, of_pushes};
 use crate::app::App;
@@ -74,16 +73,10 @@ pub(super) async fn export(
             );
             let mut rows = if is_push {
                 let part = of_pushes(&app, viewer, &params, which).await?;
-                Rows {
-                    items: part.items.iter().map(|push| json!(push)).collect(),
-                    next: part.next,
-                }
+                Rows::of(&part.items, part.next)
             } else {
                 let part = of_notifications(&app, viewer, &params, which).await?;
-                Rows {
-                    items: part.items.iter().map(|it| json!(it)).collect(),
-                    next: part.next,
-                }
+                Rows::of(&part.items, part.next)
             };
             if let Some(reason) = params.reason.as_deref().filter(|_| !is_push) {
                 rows.items.retain(|it| it["reason"] == *reason);

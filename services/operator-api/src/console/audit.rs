@@ -247,20 +247,26 @@ async fn export(State(app): State<Arc<App>>, _: Viewer, frame: Frame) -> Result<
 async fn page(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    frame: Frame,
-    Params(params): Params<AuditParams>,
+    mut frame: Frame,
+    asked: Result<Params<AuditParams>, Problem>,
 ) -> Result<Response, Problem> {
     if let Some(address) = times::with_zones(&frame) {
         return Ok(see_other(&address));
     }
-    let list: List<AuditView> = audit::list(State(app), viewer, Params(params)).await?.0;
+    let list = match times::check(&frame).and(asked) {
+        Ok(params) => audit::list(State(app), viewer, params).await.map(|list| list.0),
+        Err(problem) => Err(problem),
+    };
+    let list: Option<List<AuditView>> = frame.filtered(list, &FILTERS)?;
+    let list = list.unwrap_or_else(|| List::new(Vec::new(), None));
     let entries = list.items.into_iter().map(Entry::of).collect();
-    Ok(Page(Audit {
+    let status = frame.list_status();
+    let page = Page(Audit {
         frame,
         entries,
         next: list.next,
-    })
-    .into_response())
+    });
+    Ok((status, page).into_response())
 }
 
 #[cfg(test)]

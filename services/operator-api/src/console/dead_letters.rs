@@ -41,6 +41,21 @@ pub(super) fn routes() -> Router<Arc<App>> {
         )
 }
 
+/// The fields of the form of filters.
+const FIELDS: [&str; 11] = [
+    "state",
+    "lane",
+    "reason",
+    "since",
+    "until",
+    "fingerprint",
+    "target",
+    "reseller",
+    "subscription",
+    "eventType",
+    "prototype",
+];
+
 /// The views of what a filter chooses: address, name, and whether it is this one.
 fn tabs(chosen: &Chosen, here: &str) -> [(String, &'static str, bool); 4] {
     [

@@ -8,6 +8,7 @@ mod act;
 mod audit;
 mod dead_letters;
 mod export;
+mod filtered;
 mod frame;
 #[cfg(debug_assertions)]
 mod gallery;

@@ -37,6 +37,8 @@ const RECENT: u32 = 20;
 /// How many subscriptions in trouble the list of resellers begins with.
 const TROUBLE_SHOWN: usize = 10;
 
+/// The fields of the form of filters.
+const FIELDS: [&str; 4] = ["text", "state", "failing", "paused"];
 /// The state of a search for those in trouble.
 const TROUBLE: &str = "trouble";
 /// After how many seconds what could not be found out may be.
@@ -175,9 +177,11 @@ impl Resellers {
 async fn page(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    frame: Frame,
-    Params(search): Params<Search>,
+    mut frame: Frame,
+    asked: Result<Params<Search>, Problem>,
 ) -> Result<Response, Problem> {
+    let search = frame.filtered(asked.map(|Params(search)| search), &FIELDS)?;
+    let search = search.unwrap_or_default();
     if let Some(id) = search
         .text
         .as_ref()
@@ -195,7 +199,10 @@ async fn page(
         return Err(trouble_unknown());
     }
     let (in_trouble, mut reseller) = (trouble.len(), None);
-    let found = if search.is_empty() {
+    let found = if !frame.is_readable() {
+        trouble.clear();
+        Found::Subscriptions(List::new(Vec::new(), None))
+    } else if search.is_empty() {
         let is_first = search.cursor.is_none();
         trouble.truncate(if is_first { TROUBLE_SHOWN } else { 0 });
         let (limit, cursor) = (search.limit, search.cursor.clone());
@@ -216,8 +223,11 @@ async fn page(
         trouble.clear();
         reseller = named(&app, viewer, search.text.as_deref()).await?;
         let params = search.params(reseller.clone());
-        Found::Subscriptions(subscriptions::list(State(app), viewer, Params(params)).await?.0)
+        let list = subscriptions::list(State(app), viewer, Params(params)).await;
+        let list = frame.filtered(list.map(|list| list.0), &FIELDS)?;
+        Found::Subscriptions(list.unwrap_or_else(|| List::new(Vec::new(), None)))
     };
+    let answered = frame.list_status();
     let page = Resellers {
         frame,
         search,
@@ -228,7 +238,7 @@ async fn page(
         reseller,
         found,
     };
-    Ok(Page(page).into_response())
+    Ok((answered, Page(page)).into_response())
 }
 
 fn trouble_unknown() -> Problem {

@@ -1,10 +1,36 @@
 //! Times in an address: a form writes them as they are in the viewer's zone, and they stand there as they are everywhere.
 
-use chrono::{NaiveDateTime, SecondsFormat, TimeZone as _, Utc};
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, TimeZone as _, Utc};
 use chrono_tz::Tz;
+use http_api::{FieldProblem, Problem, ProblemKind};
 use url::form_urlencoded;
 
 use super::frame::Frame;
+
+/// The words of an address that are times.
+const TIMES: [&str; 4] = ["since", "until", "endedSince", "endedUntil"];
+/// What is said of a time that cannot be read.
+pub(super) const NEEDED: &str = "must be a time such as 2026-11-23T14:05, or 2026-11-23T12:05:00Z";
+
+/// Whether the times of the address can be read; they stand there as they are everywhere, see [`with_zones`].
+pub(super) fn check(frame: &Frame) -> Result<(), Problem> {
+    let is_wrong = |name: &str| {
+        let asked = frame.asked(name);
+        !asked.is_empty() && DateTime::parse_from_rfc3339(&asked).is_err()
+    };
+    let wrong: Vec<_> = TIMES
+        .into_iter()
+        .filter(|&name| is_wrong(name))
+        .map(|name| FieldProblem::new(name, NEEDED))
+        .collect();
+    match wrong.first() {
+        Some(first) => {
+            let detail = format!("{} {NEEDED}", first.field);
+            Err(Problem::new(ProblemKind::INVALID_QUERY, detail).with_errors(wrong))
+        }
+        None => Ok(()),
+    }
+}
 
 /// The address of the page with its times as they are everywhere, if a form wrote one as it is in the viewer's zone: a copied address then
 /// shows others the same.
@@ -14,7 +40,7 @@ pub(super) fn with_zones(frame: &Frame) -> Option<String> {
     let mut has_changed = false;
     let mut changed = form_urlencoded::Serializer::new(String::new());
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        let is_time = matches!(&*name, "since" | "until" | "endedSince" | "endedUntil");
+        let is_time = TIMES.contains(&&*name);
         let at = is_time.then(|| moment(zone, &value)).flatten();
         has_changed |= at.is_some();
         changed.append_pair(&name, at.as_deref().unwrap_or(&value));

@@ -17,8 +17,7 @@ use axum::routing::get;
 use chrono::{DateTime, Utc};
 use domain::notification::ERROR_TYPES;
 use domain::reason::{ENDED_FOR, NotificationReason};
-use http::StatusCode;
-use http_api::{FieldProblem, Params, Problem, ProblemKind, words};
+use http_api::{Params, Problem, words};
 use serde::Deserialize;
 use store::PauseView;
 use store::push::{HoldView, SWRVE};
@@ -48,6 +47,26 @@ const WAITING: [&str; 4] = ["RETRY", "PENDING", "SCHEDULED", "IN_MEMORY"];
 const ANY: &str = "ANY";
 /// The statuses of what has ended without being sent.
 const UNDELIVERED: &str = "FAILED,GIVEN_UP";
+
+/// The fields of the form of filters.
+const FIELDS: [&str; 16] = [
+    "status",
+    "reason",
+    "device",
+    "prototype",
+    "platform",
+    "reseller",
+    "subscription",
+    "eventId",
+    "eventType",
+    "value",
+    "code",
+    "error",
+    "since",
+    "until",
+    "endedSince",
+    "endedUntil",
+];
 
 /// The pages.
 pub(super) fn routes() -> Router<Arc<App>> {
@@ -133,7 +152,6 @@ struct Waiting {
     pause: Option<PauseView>,
     /// What is held because what it goes to is out of order.
     holds: Vec<HoldView>,
-    errors: Vec<FieldProblem>,
     /// What all of the lane waits for, while nothing is filtered.
     sums: Option<String>,
 }
@@ -207,7 +225,7 @@ impl Waiting {
     /// How it is, in a sentence.
     fn sentence(&self) -> String {
         let many = if self.is_push() { "pushes" } else { "notifications" };
-        if !self.errors.is_empty() {
+        if !self.frame.is_readable() {
             return "The filter cannot be read, so nothing is shown.".to_owned();
         }
         if self.params.one_status().is_some() {
@@ -236,7 +254,7 @@ impl Waiting {
     }
 
     fn is_empty(&self) -> bool {
-        self.errors.is_empty()
+        self.frame.is_readable()
             && self
                 .sections
                 .iter()
@@ -281,7 +299,7 @@ impl Section {
 async fn page(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    frame: Frame,
+    mut frame: Frame,
     Params(params): Params<WaitingParams>,
 ) -> Result<Response, Problem> {
     if let Some(address) = times::with_zones(&frame) {
@@ -305,26 +323,17 @@ async fn page(
         sums::said(&waiting, &status, lane)
     };
     let (sections, sums) = tokio::join!(sections(&app, viewer, &frame, &params), summed);
-    let (sections, errors) = match sections {
-        Ok(sections) => (sections, Vec::new()),
-        Err(problem) if problem.kind() == ProblemKind::INVALID_QUERY => {
-            (Vec::new(), problem.errors().to_vec())
-        }
-        Err(problem) => return Err(problem),
-    };
-    let status = if errors.is_empty() {
-        StatusCode::OK
-    } else {
-        StatusCode::BAD_REQUEST
-    };
+    let sections = frame
+        .filtered(times::check(&frame).and(sections), &FIELDS)?
+        .unwrap_or_default();
+    let status = frame.list_status();
     let page = Page(Waiting {
+        sums: sums.filter(|_| frame.is_readable()),
         frame,
         params,
         sections,
         pause,
         holds,
-        sums: sums.filter(|_| errors.is_empty()),
-        errors,
     });
     Ok((status, page).into_response())
 }
@@ -486,12 +495,7 @@ fn one(status: &str) -> Option<String> {
 
 /// A time of the address, which stands there as it is everywhere: see [`times::with_zones`].
 fn moment(name: &'static str, given: Option<&str>) -> Result<Option<DateTime<Utc>>, Problem> {
-    let wrong = |_| {
-        Problem::query(
-            name,
-            "must be a time such as 2026-11-23T14:05, or 2026-11-23T12:05:00Z",
-        )
-    };
+    let wrong = |_| Problem::query(name, times::NEEDED);
     let read = given.map(DateTime::parse_from_rfc3339).transpose();
     Ok(read.map_err(wrong)?.map(|at| at.to_utc()))
 }

@@ -103,7 +103,7 @@ pub(crate) struct SampleDocument {
 }
 
 /// Dead letters in groups.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeadLetterGroups)]
 pub(crate) struct GroupsDocument {

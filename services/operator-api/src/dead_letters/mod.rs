@@ -13,12 +13,12 @@ pub(crate) mod timeline;
 
 use std::sync::Arc;
 
-pub(crate) use groups::{__path_groups, GroupDocument, NoteDocument, groups};
+pub(crate) use groups::{__path_groups, GroupDocument, GroupsDocument, NoteDocument, groups};
 pub(crate) use list::{__path_list, list};
 #[cfg(feature = "fuzzing")]
 pub(crate) use list::{ListParams, part};
 pub(crate) use note::{__path_put_note, GroupNotePayload, put_note};
-pub(crate) use resellers::{__path_resellers, ResellerDocument, resellers};
+pub(crate) use resellers::{__path_resellers, ResellerDocument, ResellersDocument, resellers};
 pub(crate) use show::{__path_show, DetailsDocument, show};
 pub(crate) use timeline::{__path_timeline, GroupTimeline, timeline};
 use utoipa_axum::router::OpenApiRouter;

@@ -55,7 +55,7 @@ pub(crate) struct ResellerDocument {
 }
 
 /// Dead letters by whose they are.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeadLettersByReseller)]
 pub(crate) struct ResellersDocument {

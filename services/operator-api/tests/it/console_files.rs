@@ -245,6 +245,95 @@ async fn times_stand_in_an_address_as_they_are_everywhere(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn a_wrong_filter_is_said_at_its_field_which_keeps_what_was_typed(rig: &Rig) {
+    let browser = Browser::with_key(rig, &rig.key).await;
+    browser
+        .act("/console/preferences", &[("tz", "Europe/Riga")])
+        .await;
+    for (list, field, kept) in [
+        // The clocks go forward over this hour.
+        (
+            "/console/audit?since=2026-03-29T03%3A30&actor=ada",
+            "since",
+            "type=\"text\" step=\"1\" value=\"2026-03-29T03:30\"",
+        ),
+        (
+            "/console/waiting?until=2026-03-29T03%3A30",
+            "until",
+            "type=\"text\" step=\"1\" value=\"2026-03-29T03:30\"",
+        ),
+        (
+            "/console/waiting?lane=reseller&code=99",
+            "code",
+            "name=\"code\" value=\"99\"",
+        ),
+        (
+            "/console/waiting?status=LOST",
+            "status",
+            "<option value=\"LOST\" selected>LOST</option>",
+        ),
+        (
+            "/console/jobs?status=DONE",
+            "status",
+            "<option value=\"DONE\" selected>DONE</option>",
+        ),
+        (
+            "/console/resellers?state=LOST",
+            "state",
+            "<option value=\"LOST\" selected>LOST</option>",
+        ),
+        (
+            "/console/resellers?failing=perhaps",
+            "failing",
+            "<option value=\"perhaps\" selected>perhaps</option>",
+        ),
+        (
+            "/console/dead-letters?lane=fast",
+            "lane",
+            "<option value=\"fast\" selected>fast</option>",
+        ),
+        (
+            "/console/dead-letters/list?subscription=acme",
+            "subscription",
+            "name=\"subscription\" value=\"acme\"",
+        ),
+        (
+            "/console/dead-letters/resellers?until=yesterday",
+            "until",
+            "name=\"until\" value=\"yesterday\"",
+        ),
+    ] {
+        let answer = browser.get(list).await;
+        assert_eq!(answer.status, 400, "{list}");
+        holds(
+            &answer.html,
+            &[
+                "The filter needs another value",
+                &format!("<a href=\"#{field}\">{field} "),
+                &format!(" aria-invalid=\"true\" aria-describedby=\"{field}-error\""),
+                &format!("<p class=\"error\" id=\"{field}-error\">"),
+                kept,
+            ],
+        );
+        assert!(
+            !answer.html.contains("data-live"),
+            "nothing to ask for again: {list}"
+        );
+        assert!(!answer.html.contains("format=csv"), "and no file: {list}");
+    }
+    let hostile = browser
+        .get("/console/jobs?status=%3Cscript%3Ealert(1)%3C%2Fscript%3E")
+        .await;
+    holds(&hostile.html, &["selected>&lt;script&gt;"]);
+    let none_of_the_form = browser.get("/console/jobs?cursor=x").await;
+    assert!(
+        !none_of_the_form.html.contains("The filter needs"),
+        "a problem of its own"
+    );
+    assert_eq!(none_of_the_form.status, 400);
+}
+
+#[testkit::test]
 async fn lists_show_as_many_rows_as_their_reader_chooses(rig: &Rig) {
     let browser = Browser::with_key(rig, &rig.key).await;
     for number in 0..26 {

@@ -13,12 +13,12 @@ use sha2::{Digest as _, Sha256};
 use store::DeadLetterView;
 use uuid::Uuid;
 
-use super::{AGES, Chosen, cause, noted};
+use super::{AGES, Chosen, FIELDS, cause, noted};
 use crate::app::App;
 use crate::console::export::{self, Column, Rows};
 use crate::console::frame::{Frame, Page};
 use crate::console::markup::{self, Markup};
-use crate::dead_letters::{self, GroupDocument, GroupTimeline, NoteDocument};
+use crate::dead_letters::{self, GroupDocument, GroupTimeline, GroupsDocument, NoteDocument};
 use crate::request::Viewer;
 
 /// How many groups are asked for, and of how many rows the reader chooses; the first one unless another is asked for.
@@ -273,7 +273,7 @@ pub(super) async fn export(
 pub(super) async fn page(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    frame: Frame,
+    mut frame: Frame,
 ) -> Result<impl IntoResponse, Problem> {
     let by_endpoint_asked = match &*frame.asked("by") {
         "" | "cause" => false,
@@ -283,10 +283,8 @@ pub(super) async fn page(
     let order = order(&frame)?;
     let shown = shown(&frame)?;
     let chosen = Chosen::asked(&frame, &OWN);
-    let params = chosen.params(frame.now, &[("limit", &ASKED.to_string())]).await?;
-    let groups = dead_letters::groups(State(Arc::clone(&app)), viewer, params);
-    let (found, hours) = tokio::try_join!(groups, hours(&app, viewer, &chosen, frame.now))?;
-    let found = found.0;
+    let found = found(&app, viewer, &chosen, frame.now).await;
+    let (found, hours) = frame.filtered(found, &FIELDS)?.unwrap_or_default();
     let groups = found.items.len();
     let places = places(&found.items, groups < ASKED);
     let rows = found.items.into_iter().map(|group| {
@@ -309,7 +307,7 @@ pub(super) async fn page(
     let all_rows = rows.len();
     rows.truncate(shown);
     about(&app, viewer.deadline, &mut rows).await?;
-    let last = if rows.is_empty() {
+    let last = if rows.is_empty() && frame.is_readable() {
         let params = Chosen::default()
             .params(frame.now, &[("state", "ALL"), ("limit", "1")])
             .await?;
@@ -318,7 +316,8 @@ pub(super) async fn page(
     } else {
         None
     };
-    Ok(Page(Groups {
+    let status = frame.list_status();
+    let page = Page(Groups {
         chosen,
         ages: AGES,
         by_endpoint: by_endpoint_asked,
@@ -329,7 +328,21 @@ pub(super) async fn page(
         rows,
         last,
         frame,
-    }))
+    });
+    Ok((status, page))
+}
+
+/// The groups, and the hours of each.
+async fn found(
+    app: &Arc<App>,
+    viewer: Viewer,
+    chosen: &Chosen,
+    now: DateTime<Utc>,
+) -> Result<(GroupsDocument, Option<Hours>), Problem> {
+    let params = chosen.params(now, &[("limit", &ASKED.to_string())]).await?;
+    let groups = dead_letters::groups(State(Arc::clone(app)), viewer, params);
+    let (found, hours) = tokio::try_join!(groups, hours(app, viewer, chosen, now))?;
+    Ok((found.0, hours))
 }
 
 fn shown(frame: &Frame) -> Result<usize, Problem> {

@@ -11,7 +11,7 @@ use http_api::{Problem, TakesBodies as _, paging};
 use store::DeadLetterView;
 use tokio::time::Instant;
 
-use super::{AGES, Chosen};
+use super::{AGES, Chosen, FIELDS};
 use crate::app::App;
 use crate::console::export::{self, Column, Rows};
 use crate::console::frame::{Frame, Page, SHOWN};
@@ -101,7 +101,7 @@ pub(super) async fn export(
 pub(super) async fn page(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    frame: Frame,
+    mut frame: Frame,
 ) -> Result<impl IntoResponse, Problem> {
     let chosen = Chosen::asked(&frame, &OWN);
     let limit = frame.asked("limit");
@@ -111,6 +111,44 @@ pub(super) async fn page(
             .parse()
             .map_err(|_| Problem::query("limit", "must be a number"))?,
     };
+    let found = found(app, viewer, (&frame, &chosen), limit).await;
+    let found = frame.filtered(found, &FIELDS)?.unwrap_or_default();
+    let is_short = found.letters.len() < limit;
+    let searched = found
+        .next
+        .as_deref()
+        .filter(|_| is_short)
+        .and_then(|cursor| paging::read_at(Some(cursor)).ok());
+    let status = frame.list_status();
+    let page = Page(List {
+        chosen,
+        ages: AGES,
+        letters: found.letters,
+        searched: searched.flatten().map(|(at, _)| at),
+        next: found.next,
+        total: found.total,
+        at_least: found.at_least,
+        frame,
+    });
+    Ok((status, page))
+}
+
+/// A page of the list.
+#[derive(Default)]
+struct Found {
+    letters: Vec<DeadLetterView>,
+    next: Option<String>,
+    /// How many match, and whether there are more.
+    total: u64,
+    at_least: bool,
+}
+
+async fn found(
+    app: Arc<App>,
+    viewer: Viewer,
+    (frame, chosen): (&Frame, &Chosen),
+    limit: usize,
+) -> Result<Found, Problem> {
     let order = frame.asked("order");
     let (mut letters, mut next) = (Vec::new(), Some(frame.asked("cursor")));
     let patience = Instant::now() + PATIENCE;
@@ -127,21 +165,12 @@ pub(super) async fn page(
             break;
         }
     }
-    let is_short = letters.len() < limit;
-    let searched = next
-        .as_deref()
-        .filter(|_| is_short)
-        .and_then(|cursor| paging::read_at(Some(cursor)).ok());
     let params = chosen.params(frame.now, &[("limit", "1")]).await?;
     let counted = dead_letters::groups(State(app), viewer, params).await?.0;
-    Ok(Page(List {
-        chosen,
-        ages: AGES,
+    Ok(Found {
         letters,
-        searched: searched.flatten().map(|(at, _)| at),
         next,
         total: counted.total,
         at_least: counted.at_least,
-        frame,
-    }))
+    })
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::IntoResponse;
+use chrono::{DateTime, Utc};
 use http_api::Problem;
 
 use super::groups::named;
-use super::{AGES, Chosen};
+use super::{AGES, Chosen, FIELDS};
 use crate::app::App;
 use crate::console::frame::{Frame, Page};
-use crate::dead_letters::{self, ResellerDocument};
+use crate::dead_letters::{self, ResellerDocument, ResellersDocument};
 use crate::request::Viewer;
 
 #[derive(Template)]
@@ -47,21 +48,33 @@ impl Resellers {
 pub(super) async fn page(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    frame: Frame,
+    mut frame: Frame,
 ) -> Result<impl IntoResponse, Problem> {
     let chosen = Chosen::asked(&frame, &[]);
-    let params = chosen.params(frame.now, &[]).await?;
-    let found = dead_letters::resellers(State(app), viewer, params).await?.0;
+    let found = found(app, viewer, &chosen, frame.now).await;
+    let found = frame.filtered(found, &FIELDS)?.unwrap_or_default();
     let rows = found.items.into_iter().map(|it| Row {
         id: named(&it.reseller_id),
         chosen: chosen.with("reseller", &it.reseller_id),
         it,
     });
-    Ok(Page(Resellers {
+    let status = frame.list_status();
+    let page = Page(Resellers {
         rows: rows.collect(),
         chosen,
         ages: AGES,
         total: found.total,
         frame,
-    }))
+    });
+    Ok((status, page))
+}
+
+async fn found(
+    app: Arc<App>,
+    viewer: Viewer,
+    chosen: &Chosen,
+    now: DateTime<Utc>,
+) -> Result<ResellersDocument, Problem> {
+    let params = chosen.params(now, &[]).await?;
+    Ok(dead_letters::resellers(State(app), viewer, params).await?.0)
 }

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use domain::counted::of as counted;
 use http::StatusCode;
+use http_api::paging::List;
 use http_api::{Id, Params, Payload, Problem, TakesBodies as _};
 use uuid::Uuid;
 
@@ -152,15 +153,19 @@ fn ended(reason: &str) -> &str {
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    frame: Frame,
+    mut frame: Frame,
     params: Params<JobParams>,
 ) -> Result<impl IntoResponse, Problem> {
-    let found = dead_letter_jobs::list(State(app), viewer, params).await?.0;
-    Ok(Page(Jobs {
+    let found = dead_letter_jobs::list(State(app), viewer, params).await;
+    let found = frame.filtered(found.map(|list| list.0), &["status"])?;
+    let found = found.unwrap_or_else(|| List::new(Vec::new(), None));
+    let status = frame.list_status();
+    let page = Page(Jobs {
         frame,
         jobs: found.items,
         next: found.next,
-    }))
+    });
+    Ok((status, page))
 }
 
 /// What a file of jobs has.

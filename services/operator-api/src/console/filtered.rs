@@ -1,0 +1,88 @@
+//! What is wrong with the filters of a list, as its page says it: above its form, and at the fields, which keep what they hold. Nothing is listed
+//! then. What no field of the form holds, such as a cursor, stays a problem.
+
+use http::StatusCode;
+use http_api::{Problem, ProblemKind};
+use pages::visible;
+
+use super::frame::{Frame, Markup, escape};
+
+impl Frame {
+    /// What a list answered; none where what is wrong is in `fields` of its form alone.
+    pub(super) fn filtered<T>(
+        &mut self,
+        answer: Result<T, Problem>,
+        fields: &[&str],
+    ) -> Result<Option<T>, Problem> {
+        let problem = match answer {
+            Ok(found) => return Ok(Some(found)),
+            Err(problem) => problem,
+        };
+        let errors = problem.errors();
+        let is_of_form = !errors.is_empty() && errors.iter().all(|it| fields.contains(&&*it.field));
+        if problem.kind() != ProblemKind::INVALID_QUERY || !is_of_form {
+            return Err(problem);
+        }
+        self.wrong = errors.to_vec();
+        Ok(None)
+    }
+
+    /// Whether the list can be read as it is filtered.
+    pub(super) fn is_readable(&self) -> bool {
+        self.wrong.is_empty()
+    }
+
+    /// How the page of the list is answered.
+    pub(super) fn list_status(&self) -> StatusCode {
+        match self.is_readable() {
+            true => StatusCode::OK,
+            false => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    fn wrong_with(&self, field: &str) -> Option<&str> {
+        let mut wrong = self.wrong.iter();
+        wrong.find(|it| it.field == field).map(|it| it.detail.as_str())
+    }
+
+    /// What a field of the form says of itself where it holds what the list does not take.
+    pub(super) fn invalid(&self, field: &str) -> Markup {
+        Markup(match self.wrong_with(field) {
+            Some(_) => format!(
+                r#" aria-invalid="true" aria-describedby="{}-error""#,
+                escape(field)
+            ),
+            None => String::new(),
+        })
+    }
+
+    /// What is wrong with a field, to stand below it.
+    pub(super) fn error(&self, field: &str) -> Markup {
+        Markup(match self.wrong_with(field) {
+            Some(detail) => format!(
+                r#"<p class="error" id="{}-error">{}</p>"#,
+                escape(field),
+                escape(&visible(detail))
+            ),
+            None => String::new(),
+        })
+    }
+
+    /// What the address says of a field to choose from that does not have it to choose, so that the field keeps it.
+    pub(super) fn kept_choice(&self, field: &str) -> Markup {
+        let value = self.asked(field);
+        if value.is_empty() || self.wrong_with(field).is_none() {
+            return Markup(String::new());
+        }
+        let (value, word) = (escape(&value), escape(&visible(&value)));
+        Markup(format!(r#"<option value="{value}" selected>{word}</option>"#))
+    }
+
+    /// The kind of a field for a time: one for times alone would not show what is none.
+    pub(super) fn time_type(&self, field: &str) -> &'static str {
+        match self.wrong_with(field) {
+            Some(_) => "text",
+            None => "datetime-local",
+        }
+    }
+}

@@ -19,7 +19,7 @@ const ACTIONS: [(&str, &[&str]); 21] = [
     ("lane", &["pause", "resume", "retry-now"]),
     ("mails", &["retry"]),
     ("notification", &["cancel", "cancel-many", "resend", "retry-now"]),
-    ("portal-link", &["create"]),
+    ("portal-link", &["create", "revoke"]),
     ("portal-visit", &["begin", "end"]),
     ("push", &["cancel", "cancel-many", "retry-now"]),
     ("quota-request", &["create", "withdraw", "approve", "deny"]),

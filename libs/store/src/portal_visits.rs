@@ -300,6 +300,30 @@ impl Store {
         Ok(Some(visit))
     }
 
+    /// Revokes a link that can still be used. Returns whether it could until now.
+    pub async fn revoke_portal_link(&self, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let revoked = sqlx::query!(
+            r#"
+            UPDATE portal_links SET expires_at = $2 WHERE id = $1 AND used_at IS NULL AND expires_at > $2
+            RETURNING reseller_id, person_id
+            "#,
+            id,
+            act.at,
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(link) = revoked else { return Ok(false) };
+        // Done to the reseller, which finds it in its activity, also of a link that it made itself.
+        let subject = format!("reseller/{}", link.reseller_id);
+        let details = json!({ "person": link.person_id, "link": id });
+        act.entry("portal-link.revoke", subject, details)
+            .record(&mut transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
     /// The visit that this cookie shows; none when it is over or its key was revoked. It counts as seen now only when `renews`.
     pub async fn find_portal_visit(
         &self,

@@ -40,6 +40,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(create))
         .routes(routes!(list))
+        .routes(routes!(revoke))
         .routes(routes!(visits))
         .routes(routes!(end))
 }
@@ -245,6 +246,36 @@ pub(crate) async fn list(
         .list_portal_links(reseller.as_deref(), before, limit + 1);
     let found = http_api::by(viewer.deadline, ("the links", "read"), listing).await?;
     Ok(Json(List::by_id(found, limit, |link| link.id, LinkListed::from)))
+}
+
+/// The links to the dashboard of a reseller that can still be used.
+pub(crate) async fn usable(app: &App, viewer: Viewer, reseller: &str) -> Result<Vec<LinkListed>, Problem> {
+    let listing = app.store.list_usable_portal_links(reseller, app.now());
+    let found = http_api::by(viewer.deadline, ("the links", "read"), listing).await?;
+    Ok(found.into_iter().map(LinkListed::from).collect())
+}
+
+/// Revokes a link to the dashboard of a reseller that can still be used.
+///
+/// A visit that a link has begun is ended by `DELETE /portal-visits/{id}`. Another link can be made at any time: to prevent that, revoke the key that makes them.
+#[utoipa::path(
+    delete, path = "/portal-links/{id}", tag = "portal visits", operation_id = "revokePortalLink",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The link."), Why),
+    responses((status = 204, description = "It opens nothing any more."))
+)]
+pub(crate) async fn revoke(
+    operator: Operator,
+    Id(id): Id,
+    Params(why): Params<Why>,
+) -> Result<StatusCode, Problem> {
+    let act = operator.act(note::optional(why.note.as_deref())?);
+    let revoking = operator.app.store.revoke_portal_link(id, act);
+    if http_api::by(operator.deadline, ("the link", "revoked"), revoking).await? {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    let detail = "no link that can still be used has this identifier";
+    Err(Problem::new(ProblemKind::NOT_FOUND, detail))
 }
 
 /// A visit to the dashboard of a reseller that goes on.

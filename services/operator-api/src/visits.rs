@@ -109,7 +109,7 @@ pub(crate) async fn list(
     )))
 }
 
-/// Why an administrator takes access.
+/// Why access is taken.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -5,6 +5,7 @@ use chrono::SecondsFormat;
 use clap::{ArgGroup, Args, Subcommand};
 use domain::clock::{Clock as _, SystemClock};
 use domain::counted::of;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -35,6 +36,7 @@ Examples:
   postrider portal-links create --reseller acme --note 'sees no deliveries, ticket 4711'      for operators
   postrider portal-links create --person anna --capability bodies --capability resend
   postrider portal-links create --person anna --only-look --landing /app/deliveries --time-zone Europe/Riga
+  postrider portal-links revoke 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --note 'sent to a list'      for operators
   postrider portal-links visits
   postrider portal-links end 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider portal-links end --person anna")]
@@ -43,6 +45,8 @@ pub(crate) enum PortalLinksCommand {
     Create(Box<CreateArgs>),
     /// Lists the visits to the dashboard that go on, the newest first.
     Visits(VisitsArgs),
+    /// Revokes a link that was not used yet; for operators.
+    Revoke(RevokeArgs),
     /// Ends visits to the dashboard: one, those of a person, or all; open pages are refused within seconds.
     End(EndArgs),
 }
@@ -59,6 +63,17 @@ pub(crate) struct VisitsArgs {
     part: Part,
     #[command(flatten)]
     common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArgs {
+    /// The link, by its id: of `create --json`, or on the page Access of the console.
+    link: Uuid,
+    /// Why; kept in the audit log.
+    #[arg(long)]
+    note: Option<String>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Debug, Args)]
@@ -154,6 +169,7 @@ pub(crate) async fn run(command: PortalLinksCommand) -> anyhow::Result<()> {
     match command {
         PortalLinksCommand::Create(args) => create(&args).await,
         PortalLinksCommand::Visits(args) => visits(args).await,
+        PortalLinksCommand::Revoke(args) => revoke(&args).await,
         PortalLinksCommand::End(args) => end(args).await,
     }
 }
@@ -220,6 +236,18 @@ async fn visits(args: VisitsArgs) -> anyhow::Result<()> {
     let nothing = |_: &Value| "no visit goes on".to_owned();
     shown::print_pages(pages, args.common.form(), VISITS, nothing).await?;
     Ok(())
+}
+
+async fn revoke(args: &RevokeArgs) -> anyhow::Result<()> {
+    let note = args.note.as_deref().map_or(String::new(), |note| {
+        format!("?note={}", utf8_percent_encode(note, NON_ALPHANUMERIC))
+    });
+    let path = format!("/portal-links/{}{note}", args.link);
+    args.operator.connect()?.delete(&path).await?;
+    Ok(output::result(format_args!(
+        "the link {} opens nothing any more",
+        args.link
+    ))?)
 }
 
 async fn end(args: EndArgs) -> anyhow::Result<()> {

@@ -6,6 +6,9 @@ use uuid::Uuid;
 
 use crate::{Error, Store, stored};
 
+/// Most links of a reseller that can still be used and are shown.
+const USABLE_MAX: i64 = 50;
+
 /// A link, without what opens it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortalLinkView {
@@ -31,6 +34,39 @@ pub struct PortalLinkView {
     pub used_at: Option<DateTime<Utc>>,
 }
 
+struct Row {
+    id: Uuid,
+    reseller_id: String,
+    person_id: String,
+    person_name: String,
+    capabilities: Vec<String>,
+    api_key_id: Option<Uuid>,
+    made_by_operator: Option<String>,
+    created_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+    used_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<Row> for PortalLinkView {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let capabilities = row.capabilities.iter().map(|name| stored("capability", name));
+        Ok(Self {
+            id: row.id,
+            reseller_id: row.reseller_id,
+            person_id: row.person_id,
+            person_name: row.person_name,
+            capabilities: capabilities.collect::<Result<_, _>>()?,
+            key: row.api_key_id,
+            operator: row.made_by_operator,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+            used_at: row.used_at,
+        })
+    }
+}
+
 impl Store {
     /// The links that were made of late, used and over ones among them, the newest first, those before the one with the identifier `before`.
     pub async fn list_portal_links(
@@ -39,7 +75,8 @@ impl Store {
         before: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<PortalLinkView>, Error> {
-        let rows = sqlx::query!(
+        let rows = sqlx::query_as!(
+            Row,
             r#"
             SELECT id, reseller_id, person_id, person_name, capabilities, api_key_id, made_by_operator, created_at, expires_at, used_at
             FROM portal_links
@@ -52,22 +89,30 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter()
-            .map(|row| -> Result<_, Error> {
-                let capabilities = row.capabilities.iter().map(|name| stored("capability", name));
-                Ok(PortalLinkView {
-                    id: row.id,
-                    reseller_id: row.reseller_id,
-                    person_id: row.person_id,
-                    person_name: row.person_name,
-                    capabilities: capabilities.collect::<Result<_, Error>>()?,
-                    key: row.api_key_id,
-                    operator: row.made_by_operator,
-                    created_at: row.created_at,
-                    expires_at: row.expires_at,
-                    used_at: row.used_at,
-                })
-            })
-            .collect()
+        rows.into_iter().map(PortalLinkView::try_from).collect()
+    }
+
+    /// The links of a reseller that can still be used, those that can be for longest first; at most 50.
+    pub async fn list_usable_portal_links(
+        &self,
+        reseller: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<PortalLinkView>, Error> {
+        let rows = sqlx::query_as!(
+            Row,
+            r#"
+            -- In the order of the index by the end, which few are after: among all of the last days a reseller has few or none.
+            SELECT id, reseller_id, person_id, person_name, capabilities, api_key_id, made_by_operator, created_at, expires_at, used_at
+            FROM portal_links
+            WHERE reseller_id = $1 AND used_at IS NULL AND expires_at > $2
+            ORDER BY expires_at DESC LIMIT $3
+            "#,
+            reseller,
+            now,
+            USABLE_MAX,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(PortalLinkView::try_from).collect()
     }
 }

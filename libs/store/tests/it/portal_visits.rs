@@ -84,6 +84,45 @@ async fn a_link_is_used_once_and_in_time(pool: PgPool) {
 }
 
 #[testkit::database_test]
+async fn a_revoked_link_opens_nothing_and_a_used_one_is_not_revoked(pool: PgPool) {
+    let (store, key, now) = rig(&pool).await;
+    let (unused, token) = (link(key, "anna", now), KeyDigest::of("link"));
+    store.create_portal_link(&unused, &token, act(now)).await.unwrap();
+    let mut used = link(key, "berta", now);
+    used.expires_at = now + TimeDelta::minutes(6);
+    visited(&store, &used, "visit", now).await;
+    let usable = async |reseller| {
+        let links = store.list_usable_portal_links(reseller, now).await.unwrap();
+        links.iter().map(|link| link.id).collect::<Vec<_>>()
+    };
+    assert_eq!(usable("acme").await, [unused.id]);
+    assert_eq!(usable("other").await, [] as [Uuid; 0]);
+    let late = act(unused.expires_at);
+    assert!(
+        !store.revoke_portal_link(unused.id, late).await.unwrap(),
+        "it is over"
+    );
+    assert!(store.revoke_portal_link(unused.id, act(now)).await.unwrap());
+    assert_eq!(usable("acme").await, [] as [Uuid; 0]);
+    assert!(
+        !store.revoke_portal_link(unused.id, act(now)).await.unwrap(),
+        "once"
+    );
+    assert!(
+        !store.revoke_portal_link(used.id, act(now)).await.unwrap(),
+        "used"
+    );
+    let opened = store.use_portal_link(&token, &KeyDigest::of("late"), now).await;
+    assert_eq!(opened.unwrap(), None);
+    let revoked: Vec<String> =
+        sqlx::query_scalar("SELECT subject FROM audit_log WHERE action = 'portal-link.revoke'")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    assert_eq!(revoked, ["reseller/acme"]);
+}
+
+#[testkit::database_test]
 async fn a_link_that_is_opened_twice_at_once_begins_one_visit(pool: PgPool) {
     let (store, key, now) = rig(&pool).await;
     let token = KeyDigest::of("link");

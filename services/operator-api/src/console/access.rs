@@ -505,7 +505,7 @@ async fn end_portal(
 }
 
 /// Why access is taken.
-fn why(fields: &Fields) -> Result<Params<Why>, Problem> {
+pub(super) fn why(fields: &Fields) -> Result<Params<Why>, Problem> {
     let note = needed_note(fields)?.0.note;
     Ok(Params(Why { note }))
 }

@@ -26,6 +26,7 @@ use super::visit::Fields;
 use crate::app::App;
 use crate::notifications::{self, NotificationDocument, NotificationParams};
 use crate::pauses;
+use crate::portal_links::{self, LinkListed};
 use crate::request::{Operator, Viewer};
 use crate::status::{self, TroubleDocument};
 use crate::subscriptions::{
@@ -62,6 +63,10 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route(
             "/console/resellers/{reseller}/dashboard",
             get(dashboard::ask).post(dashboard::make),
+        )
+        .route(
+            "/console/portal-links/{id}/revoke",
+            get(dashboard::ask_to_revoke).post(dashboard::revoke),
         )
         .merge(subscription::routes())
 }
@@ -290,11 +295,18 @@ struct Reseller {
     notifications: Vec<NotificationDocument>,
     /// The pause of all of it that is in force.
     pause: Option<PauseView>,
+    /// Links to its dashboard that can still be used.
+    links: Vec<LinkListed>,
     form: ActForm,
     dashboard: ActForm,
 }
 
 impl Reseller {
+    /// Where a link is revoked, and from there back to this page.
+    fn revoking(&self, link: &Uuid) -> String {
+        dashboard::place_to_revoke(link, &self.place)
+    }
+
     fn failing(&self) -> usize {
         self.list
             .items
@@ -329,6 +341,7 @@ async fn one(
         let detail = "no reseller of this name has subscriptions, notifications or a pause";
         return Err(Problem::new(ProblemKind::NOT_FOUND, detail));
     }
+    let links = portal_links::usable(&app, viewer, &name).await?;
     let form = match &pause {
         Some(_) => resume_form(&frame, &name),
         None => pause_form(&frame, &name),
@@ -341,6 +354,7 @@ async fn one(
         list,
         notifications: late.items,
         pause,
+        links,
         form: form.in_dialog(),
         dashboard,
     }))

@@ -22,7 +22,7 @@ const OPEN: [&str; 7] = [
 ];
 
 /// Where each form is sent to, and the operation that it does.
-const ACTS: [(&str, &str, &str); 33] = [
+const ACTS: [(&str, &str, &str); 34] = [
     ("/console/access/keys", "POST", "/keys"),
     ("/console/access/keys/{id}/revoke", "DELETE", "/keys/{id}"),
     ("/console/access/keys/{id}/rotate", "POST", "/keys/{id}/rotate"),
@@ -77,6 +77,11 @@ const ACTS: [(&str, &str, &str); 33] = [
         "/console/notifications/{id}/retry-now",
         "POST",
         "/notifications/{id}/retry-now",
+    ),
+    (
+        "/console/portal-links/{id}/revoke",
+        "DELETE",
+        "/portal-links/{id}",
     ),
     ("/console/pushes/{id}/cancel", "POST", "/pushes/{id}/cancel"),
     ("/console/pushes/{id}/retry-now", "POST", "/pushes/{id}/retry-now"),

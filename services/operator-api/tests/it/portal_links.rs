@@ -110,6 +110,52 @@ async fn an_administrator_ends_a_visit_to_a_dashboard(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn an_operator_revokes_a_link_that_was_not_used_yet(rig: &Rig) {
+    SubscriptionRow::active().make(&rig.it.pool).await;
+    let made = async || rig.act(LINKS, &json!({"note": "why"}), 201).await;
+    let (first, second) = (made().await, made().await);
+    let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
+    let place = format!("/console/portal-links/{}/revoke", id(&first));
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let here = "/console/resellers/acme";
+    let back = format!("href=\"{place}?back=%2Fconsole%2Fresellers%2Facme\"");
+    holds(&operator.see(here).await, &["not used yet", &back]);
+    holds(
+        &operator.see("/console/access").await,
+        &[&format!("href=\"{place}\"")],
+    );
+    let viewer = Browser::of(rig, Role::Viewer).await;
+    let page = viewer.see(here).await;
+    assert!(
+        !page.contains(&place) && page.contains("needs the role operator"),
+        "{page}"
+    );
+    viewer.refused(&place, &[("note", "why")], 403).await;
+    operator.refused(&place, &[("note", " ")], 422).await;
+
+    let (to, page) = operator
+        .act(&place, &[("note", "sent to a list"), ("back", here)])
+        .await;
+    assert_eq!(to, here);
+    holds(&page, &["The link is revoked."]);
+    assert!(!page.contains(&format!("link-{}", id(&first))), "{page}");
+    let (link, visit) = (
+        KeyDigest::of(token_of(first["url"].as_str().unwrap())),
+        KeyDigest::of("visit"),
+    );
+    let used = rig.it.store.use_portal_link(&link, &visit, rig.now()).await;
+    assert_eq!(used.unwrap(), None);
+    operator.refused(&place, &[("note", "again")], 404).await;
+
+    open(rig, token_of(second["url"].as_str().unwrap())).await;
+    let path = format!("/portal-links/{}?note=late", id(&second));
+    rig.refused("DELETE", &path, None, (404, "not-found")).await;
+    let log = rig.all("/audit?action=portal-link.revoke", 10).await;
+    assert_eq!((log.len(), &log[0]["note"]), (1, &json!("sent to a list")));
+    assert_eq!(log[0]["subject"], json!("reseller/acme"));
+}
+
+#[testkit::test]
 async fn the_console_shows_a_link_once_on_the_page_that_answers_the_form(rig: &Rig) {
     SubscriptionRow::active().make(&rig.it.pool).await;
     let operator = Browser::with_key(rig, &rig.key).await;

@@ -1,4 +1,4 @@
-//! Opening the dashboard of a reseller, to see what the reseller sees.
+//! Opening the dashboard of a reseller, to see what the reseller sees, and revoking links to it that were not used yet.
 //!
 //! The link is on the page that answers the form and nowhere else: no redirect could carry it without it being logged, and it works once.
 
@@ -8,12 +8,14 @@ use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use http::header;
-use http_api::Problem;
+use http_api::{Id, Problem};
+use uuid::Uuid;
 
 use super::place_of_reseller;
+use crate::console::access::why;
 use crate::console::act::{ActForm, note};
-use crate::console::frame::{Frame, Page};
-use crate::console::visit::Fields;
+use crate::console::frame::{Frame, Page, done, segment};
+use crate::console::visit::{Fields, onward};
 use crate::portal_links::{self, LINK_MINUTES, VISIT_MINUTES};
 use crate::request::{Operator, Viewer};
 
@@ -72,4 +74,53 @@ pub(super) async fn make(
         visit_minutes: made.visit_minutes,
     });
     Ok(([(header::CACHE_CONTROL, "no-store")], page).into_response())
+}
+
+/// Where a link is revoked, and from there back to a page.
+pub(super) fn place_to_revoke(link: &Uuid, back: &str) -> String {
+    format!("/console/portal-links/{link}/revoke?back={}", segment(back))
+}
+
+/// The form that revokes a link. It leads back to the page that offered it, or to all links.
+fn revoke_form(frame: &Frame, id: Uuid, back: &str) -> ActForm {
+    let back = match back {
+        "" => "/console/access".to_owned(),
+        back => onward(Some(back)),
+    };
+    ActForm {
+        id: "revoke".to_owned(),
+        title: "Revoke a link to a dashboard".to_owned(),
+        said: vec![
+            format!("1 link: {id}. It opens nothing any more, which cannot be undone; another one can be made at any time."),
+            "A link that was used meanwhile has begun a visit, which is ended on the page Access. The reseller finds in its activity that the link was revoked."
+                .to_owned(),
+        ],
+        button: "Revoke the link",
+        needs_note: true,
+        ..ActForm::new(frame, format!("/console/portal-links/{id}/revoke"), back)
+    }
+}
+
+pub(super) async fn ask_to_revoke(_: Viewer, frame: Frame, Id(id): Id) -> Response {
+    revoke_form(&frame, id, &frame.asked("back")).page(frame)
+}
+
+pub(super) async fn revoke(
+    operator: Operator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let form = revoke_form(&frame, id, fields.get("back").unwrap_or_default());
+    let revoked = match why(&fields) {
+        Ok(why) => portal_links::revoke(operator, Id(id), why).await,
+        Err(problem) => Err(problem),
+    };
+    match revoked {
+        Ok(_) => Ok(done(
+            &form.back,
+            "The link is revoked. It opens nothing any more.",
+        )),
+        Err(problem) => form.again(frame, &fields, problem),
+    }
 }

@@ -20,6 +20,28 @@ use crate::preferences::Preferences;
 pub const FLASH: &str = "__Host-pr_flash";
 /// Longest text that says what was done, in bytes.
 const FLASH_MAX_BYTES: usize = 1_000;
+/// What the cookie begins with where nothing was done. The text after it is escaped, and never has it.
+const NOT_DONE: &str = "!";
+
+/// What was just done, or was not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flash {
+    /// In a sentence.
+    pub said: String,
+    /// How it looks: `ok`, or `warn` where nothing was done.
+    pub tone: &'static str,
+}
+
+impl Flash {
+    fn read(value: &str) -> Option<Self> {
+        let (tone, text) = match value.strip_prefix(NOT_DONE) {
+            Some(text) => ("warn", text),
+            None => ("ok", value),
+        };
+        let said = percent_decode_str(text).decode_utf8().ok()?.into_owned();
+        (!said.is_empty()).then_some(Self { said, tone })
+    }
+}
 
 /// The value of a cookie.
 pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
@@ -90,7 +112,7 @@ pub struct Frame {
     /// What the viewer prefers.
     pub preferences: Preferences,
     /// What was just done.
-    pub flash: Option<String>,
+    pub flash: Option<Flash>,
     /// When it was asked for.
     pub now: DateTime<Utc>,
     /// Where the pages begin.
@@ -107,14 +129,11 @@ impl Frame {
         address: String,
         now: DateTime<Utc>,
     ) -> Self {
-        let flash = cookie(headers, FLASH).and_then(|text| percent_decode_str(text).decode_utf8().ok());
         Self {
             who,
             address,
             preferences: Preferences::of(headers),
-            flash: flash
-                .map(|text| text.into_owned())
-                .filter(|text| !text.is_empty()),
+            flash: cookie(headers, FLASH).and_then(Flash::read),
             now,
             home,
             assets,
@@ -296,6 +315,15 @@ pub fn segment(text: impl AsRef<str>) -> String {
 
 /// Leads on to another page after an act, which says there what was done.
 pub fn done(to: &str, said: &str) -> Response {
+    leads_on(to, "", said)
+}
+
+/// Leads on to another page, which says there that nothing was done, and why.
+pub fn not_done(to: &str, said: &str) -> Response {
+    leads_on(to, NOT_DONE, said)
+}
+
+fn leads_on(to: &str, mark: &str, said: &str) -> Response {
     let cut = said
         .char_indices()
         .take_while(|(at, _)| *at < FLASH_MAX_BYTES)
@@ -303,7 +331,7 @@ pub fn done(to: &str, said: &str) -> Response {
     let said = &said[..cut.map_or(0, |(at, last)| at + last.len_utf8())];
     let value = utf8_percent_encode(said, NON_ALPHANUMERIC);
     let mut response = see_other(to);
-    let cookie = format!("{FLASH}={value}; Path=/; Max-Age=60; Secure; HttpOnly; SameSite=Lax");
+    let cookie = format!("{FLASH}={mark}{value}; Path=/; Max-Age=60; Secure; HttpOnly; SameSite=Lax");
     append_cookie(&mut response, &cookie);
     response
 }
@@ -330,6 +358,21 @@ pub fn append_cookie(response: &mut Response, cookie: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_says_what_was_done_and_what_was_not_in_different_colours() {
+        for (response, tone) in [
+            (done("/x", "Done: 100 %, really!"), "ok"),
+            (not_done("/x", "Done: 100 %, really!"), "warn"),
+        ] {
+            let cookie = response.headers()[header::SET_COOKIE].to_str().expect("text");
+            let (_, value) = cookie.split_once('=').expect("a cookie");
+            let flash = Flash::read(value.split(';').next().unwrap_or_default()).expect("what was done");
+            assert_eq!((flash.said.as_str(), flash.tone), ("Done: 100 %, really!", tone));
+        }
+        assert_eq!(Flash::read(""), None);
+        assert_eq!(Flash::read(NOT_DONE), None);
+    }
 
     #[test]
     fn a_field_holds_a_time_as_browsers_write_it() {

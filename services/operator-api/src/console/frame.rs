@@ -9,7 +9,9 @@ use domain::key::Role;
 use http::HeaderMap;
 use http::request::Parts;
 use http_api::{Caller, FieldProblem, Problem, ProblemKind};
-pub(crate) use pages::{FLASH, Markup, Page, append_cookie, cookie, done, escape, see_other, segment};
+pub(crate) use pages::{
+    FLASH, Markup, Page, append_cookie, cookie, done, escape, not_done, see_other, segment,
+};
 
 use crate::app::App;
 

@@ -23,7 +23,7 @@ use store::{Person, VisitBy, Visitor};
 use tokio::time::Instant;
 use url::form_urlencoded;
 
-use super::frame::{Page, append_cookie, cookie, done, see_other};
+use super::frame::{Page, append_cookie, cookie, not_done, see_other};
 use super::visit::{self, onward};
 use crate::app::App;
 use crate::request::AUTHENTICATED_WITHIN;
@@ -302,7 +302,7 @@ async fn admitted(
     // The new visit takes the place of the one that this browser had.
     visit::end_of(app, headers).await;
     let mut response = if attempt.max_age.is_some() {
-        done(
+        not_done(
             next,
             "You have shown who you are. Nothing was done yet: send the form again.",
         )

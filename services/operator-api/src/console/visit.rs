@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use url::form_urlencoded;
 
 use super::HOME;
-use super::frame::{Page, append_cookie, cookie, done, see_other};
+use super::frame::{Page, append_cookie, cookie, not_done, see_other};
 use super::provider::{self, KeyForm};
 use crate::app::App;
 
@@ -122,7 +122,7 @@ pub(super) fn ask_to_sign_in(method: &Method, address: &str) -> Response {
     let to = sign_in_at(address);
     match is_safe(method) {
         true => see_other(&to),
-        false => done(
+        false => not_done(
             &to,
             "Nothing was done: your visit had ended before the form was sent. Fill it in again.",
         ),

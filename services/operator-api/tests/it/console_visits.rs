@@ -55,7 +55,10 @@ async fn a_form_that_is_sent_after_its_visit_does_nothing_and_is_found_again(rig
     assert_eq!(answer.header("location"), act);
     holds(
         &browser.see(act).await,
-        &["Nothing was done: your visit had ended", "Pause the push lane"],
+        &[
+            "<p class=\"flash warn\" role=\"status\">Nothing was done: your visit had ended",
+            "Pause the push lane",
+        ],
     );
     assert!(entries(rig, "lane.pause").await.is_empty());
 }

@@ -40,7 +40,10 @@ async fn what_is_dangerous_needs_a_person_who_has_just_shown_who_it_is(pool: PgP
         (303, form),
         "{answer:?}"
     );
-    holds(&browser.see(form).await, &["Nothing was done yet"]);
+    holds(
+        &browser.see(form).await,
+        &["<p class=\"flash warn\"", "Nothing was done yet"],
+    );
     browser.act(form, &fields).await;
     assert_eq!(entries(&rig, "lane.pause").await.len(), 1);
     assert_eq!(

@@ -59,6 +59,12 @@ pub(crate) const ISSUER: Form<String> = Form::plain(SAFE_URL, issuer);
 pub(crate) const PUBLIC_URL: Form<String> = Form::plain(SAFE_URL, |text| {
     issuer(text).map(|url| url.trim_end_matches('/').to_owned())
 });
+/// What stands for the id of a trace in the address of one.
+pub(crate) const TRACE: &str = "{trace}";
+pub(crate) const TRACE_URL: Form<String> = Form::plain(
+    "an http:// or https:// URL with {trace} where the id of a trace stands",
+    trace_url,
+);
 pub(crate) const CLIENT_ID: Form<String> = Form::plain("an identifier", word);
 pub(crate) const CLIENT_SECRET: Form<Secret> = Form::secret("a text that is not empty", |text| {
     secret_if(!text.trim().is_empty(), text)
@@ -183,6 +189,16 @@ fn http_url(text: &str) -> Option<String> {
     let host = rest.split('/').next().unwrap_or_default();
     let plain = !rest.contains(['?', '#']) && !rest.contains(char::is_whitespace);
     (plain && !host.is_empty()).then(|| text.trim_end_matches('/').to_owned())
+}
+
+/// As it is written: where traces are looked at may take the id in its path, its query or its fragment.
+fn trace_url(text: &str) -> Option<String> {
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"))?;
+    let (host, place) = rest.split_once('/')?;
+    let is_whole = !host.is_empty() && place.contains(TRACE) && !text.contains(char::is_whitespace);
+    is_whole.then(|| text.to_owned())
 }
 
 /// As it is written: the provider's documents and tokens have to say the same, to the last slash.

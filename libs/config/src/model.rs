@@ -15,7 +15,7 @@ use ipnet::IpNet;
 
 use crate::form::{
     ADDRESS, AMQP_URLS, CLAIM, CLAIM_VALUES, CLIENT_ID, CLIENT_SECRET, HTTP_URL, ISSUER, KEY_LOGIN,
-    LOG_FILTER, LOG_FORMAT, NETWORKS, POSTGRES_URL, PUBLIC_URL, QUEUE_PREFIX, TIME_ZONE,
+    LOG_FILTER, LOG_FORMAT, NETWORKS, POSTGRES_URL, PUBLIC_URL, QUEUE_PREFIX, TIME_ZONE, TRACE, TRACE_URL,
 };
 use crate::section::sections;
 use crate::unit::Unit::{Days, Hours, Millis, Seconds};
@@ -166,6 +166,8 @@ sections! {
         pub console: bool = boolean("console"),
         /// Where browsers reach it, without a trailing slash.
         pub public_url: Option<String> = optional("publicUrl", &PUBLIC_URL),
+        /// Where traces are looked at, if that is said; see [`Operator::trace_at`].
+        pub trace_url: Option<String> = optional("traceUrl", &TRACE_URL),
         /// The proxies whose `X-Forwarded-For` is believed.
         pub trusted_proxies: Vec<IpNet> = list("trustedProxies", &NETWORKS),
         /// When the console takes API keys from people, if that is said; see [`Operator::key_login`].
@@ -380,6 +382,11 @@ impl Operator {
             None => KeyLogin::Always,
         };
         self.key_login_setting.unwrap_or(default)
+    }
+
+    /// Where the trace with this id is looked at; `None` where it is not known where traces are.
+    pub fn trace_at(&self, id: &str) -> Option<String> {
+        self.trace_url.as_ref().map(|url| url.replace(TRACE, id))
     }
 }
 

@@ -175,6 +175,22 @@ impl Store {
         }))
     }
 
+    /// The W3C trace context of the request that brought a push.
+    pub async fn push_traceparent(&self, id: Uuid) -> Result<Option<String>, Error> {
+        let found = sqlx::query_scalar!("SELECT traceparent FROM push_notifications WHERE id = $1", id)
+            .fetch_optional(&self.pool)
+            .await?;
+        Ok(found.flatten())
+    }
+
+    /// The same of an event, and so of its notifications.
+    pub async fn event_traceparent(&self, id: Uuid) -> Result<Option<String>, Error> {
+        let found = sqlx::query_scalar!("SELECT traceparent FROM events WHERE id = $1", id)
+            .fetch_optional(&self.pool)
+            .await?;
+        Ok(found.flatten())
+    }
+
     /// All that happened to the notification with this identifier.
     pub async fn notification_timeline(&self, id: Uuid) -> Result<Option<NotificationTimeline>, Error> {
         let row = sqlx::query!(

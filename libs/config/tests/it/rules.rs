@@ -173,6 +173,35 @@ fn without_a_provider_keys_open_the_console() {
 }
 
 #[test]
+fn a_trace_is_looked_at_where_its_address_says() {
+    assert_eq!(load_yaml("{}").unwrap().operator.trace_at("0af7"), None);
+    let with = |url: &str| format!("operator: {{ traceUrl: '{url}' }}");
+    for bad in [
+        "https://traces.example/trace/",
+        "https://{trace}/trace",
+        "traces.example/{trace}",
+        "https:///{trace}",
+        "https://traces.example/{trace} x",
+    ] {
+        let problem = problem(&with(bad));
+        assert_eq!(problem.subject, "operator.traceUrl", "{bad}");
+    }
+    for (good, place) in [
+        (
+            "https://traces.example/trace/{trace}",
+            "https://traces.example/trace/0af7",
+        ),
+        (
+            "http://localhost:3000/explore?query={trace}#x",
+            "http://localhost:3000/explore?query=0af7#x",
+        ),
+    ] {
+        let config = load_yaml(&with(good)).unwrap();
+        assert_eq!(config.operator.trace_at("0af7").as_deref(), Some(place));
+    }
+}
+
+#[test]
 fn browsers_reach_the_console_over_https_or_on_this_machine() {
     let with = |url: &str| format!("operator: {{ publicUrl: '{url}' }}");
     for bad in [

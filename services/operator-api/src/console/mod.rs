@@ -26,6 +26,7 @@ mod retries;
 mod search;
 mod system;
 mod times;
+mod trace;
 mod visit;
 mod waiting;
 mod webpush;

@@ -244,7 +244,7 @@ fn said(what: &str, note: Option<&str>) -> String {
 }
 
 /// The trace of a W3C `traceparent`: its second part.
-fn trace_id(traceparent: &str) -> Option<String> {
+pub(crate) fn trace_id(traceparent: &str) -> Option<String> {
     traceparent.split('-').nth(1).map(str::to_owned)
 }
 

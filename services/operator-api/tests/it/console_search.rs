@@ -3,6 +3,7 @@
 use domain::key::Role;
 use domain::notification::NotificationState;
 use domain::push::PushState;
+use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
@@ -10,6 +11,59 @@ use uuid::Uuid;
 
 use crate::console::{Browser, HOSTILE, acts, change, holds, shows_hostile};
 use crate::rig::Rig;
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
+/// Pages about a push, a notification, its event and a dead letter, all of one trace.
+async fn traced(rig: &Rig) -> [String; 4] {
+    let traceparent = format!("00-{TRACE}-b7ad6b7169203331-01");
+    let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+    let push = PushRow::in_state(PushState::Failed).traceparent(&traceparent);
+    let push = push.make(&rig.it.pool).await.id.uuid();
+    let made = NotificationRow::in_state(NotificationState::GivenUp, subscription);
+    let made = made.make(&rig.it.pool).await;
+    let trace = "UPDATE events SET traceparent = $2 WHERE id = $1";
+    change(rig, trace, made.event, &traceparent).await;
+    let letters = rig.see("/dead-letters?lane=push").await;
+    [
+        format!("/console/explain/{push}"),
+        format!("/console/explain/{}", made.id.uuid()),
+        format!("/console/explain/{}", made.event),
+        format!(
+            "/console/dead-letters/{}",
+            letters["items"][0]["id"].as_str().unwrap()
+        ),
+    ]
+}
+
+#[testkit::test]
+async fn the_trace_of_a_story_can_be_copied(rig: &Rig) {
+    let viewer = Browser::of(rig, Role::Viewer).await;
+    for page in traced(rig).await {
+        let copied = format!("<span class=\"mono\">{TRACE}</span> <button class=\"copy script\"");
+        holds(&viewer.see(&page).await, &["<dt>Trace</dt>", &copied]);
+    }
+    let untraced = PushRow::in_state(PushState::Pending).make(&rig.it.pool).await;
+    let page = format!("/console/explain/{}", untraced.id.uuid());
+    assert!(!viewer.see(&page).await.contains("<dt>Trace</dt>"));
+}
+
+#[testkit::test]
+async fn the_trace_of_a_story_is_linked_to_where_traces_are(pool: PgPool) {
+    let address = "https://traces.example/?id={trace}";
+    let rig = Rig::with(pool, |config| {
+        config.operator.trace_url = Some(address.to_owned())
+    })
+    .await;
+    let viewer = Browser::of(&rig, Role::Viewer).await;
+    for page in traced(&rig).await {
+        let link = format!("href=\"https://traces.example/?id={TRACE}\">{TRACE}</a>");
+        holds(
+            &viewer.see(&page).await,
+            &[&link, &format!("data-copy=\"{TRACE}\"")],
+        );
+    }
+}
 
 #[testkit::test]
 async fn an_identifier_leads_straight_to_what_has_it(rig: &Rig) {

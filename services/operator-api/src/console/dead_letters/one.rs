@@ -15,6 +15,7 @@ use crate::app::App;
 use crate::console::act::{ActForm, note};
 use crate::console::frame::{Frame, Markup, Page, done};
 use crate::console::search::linked;
+use crate::console::trace;
 use crate::console::visit::{Fields, onward};
 use crate::dead_letters::{self, DetailsDocument};
 use crate::explain::{self as story, ExplainQuery};
@@ -26,6 +27,7 @@ use crate::resolve;
 struct DeadLetter {
     frame: Frame,
     details: DetailsDocument,
+    trace: Option<Markup>,
     story: Explanation,
     /// Those of the same kind and place, where a filter can say that.
     alike: Option<Chosen>,
@@ -90,6 +92,8 @@ pub(super) async fn page(
     let details = dead_letters::show(State(Arc::clone(&app)), viewer, Id(id))
         .await?
         .0;
+    let trace = details.trace_id.as_deref();
+    let trace = trace.map(|trace| trace::shown(&app.config, trace));
     let query = Params(ExplainQuery { reseller: None });
     let story = story::explain(State(app), viewer, Path(id.to_string()), query)
         .await?
@@ -115,6 +119,7 @@ pub(super) async fn page(
         forms,
         frame,
         details,
+        trace,
         story,
     }))
 }

@@ -15,6 +15,7 @@ use store::timeline::{NotificationTimeline, PushTimeline};
 use store::webhook::EventView;
 use store::webpush::Client;
 use store::{DeadLetterReason, DeadLetterState, DeadLetterView};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{answer, look};
@@ -24,7 +25,9 @@ use crate::console::dead_letters;
 use crate::console::frame::{Frame, Page, see_other, segment};
 use crate::console::markup::{Markup, escape, visible};
 use crate::console::retries::one_form;
+use crate::console::trace;
 use crate::console::waiting::cancel_form;
+use crate::dead_letters::trace_id;
 use crate::explain::{Subject, tell};
 use crate::request::Viewer;
 
@@ -110,7 +113,10 @@ pub(super) async fn page(
             Ok(see_other(&format!("/console/subscriptions/{}", it.view.id)))
         }
         Ok((subject, story)) => {
-            let facts = facts(&subject, &frame);
+            let mut facts = facts(&subject, &frame);
+            let trace = traceparent(&app, viewer.deadline, (&subject, story.id)).await?;
+            let trace = trace.as_deref().and_then(trace_id);
+            facts.extend(trace.map(|trace| ("Trace", trace::shown(&app.config, &trace))));
             let forms = forms(&subject, &story, &frame);
             let page = Page(Story {
                 frame,
@@ -127,6 +133,23 @@ pub(super) async fn page(
         }
         Err(problem) => Err(problem),
     }
+}
+
+/// The trace context of the request that brought it.
+async fn traceparent(
+    app: &App,
+    deadline: Instant,
+    (subject, id): (&Subject, Uuid),
+) -> Result<Option<String>, Problem> {
+    let reading = async {
+        match subject {
+            Subject::Push(_) => app.store.push_traceparent(id).await,
+            Subject::Notification(history) => app.store.event_traceparent(history.event).await,
+            Subject::Event(event) => app.store.event_traceparent(event.id).await,
+            Subject::Subscription(_) | Subject::UserAgent { .. } | Subject::DeadLetter { .. } => Ok(None),
+        }
+    };
+    http_api::by(deadline, ("the trace", "read"), reading).await
 }
 
 fn text(text: impl AsRef<str>) -> Markup {

@@ -14,6 +14,7 @@ mod changes;
 mod dashboard;
 mod endpoint_checks;
 mod event_types;
+mod events;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod limits;

@@ -154,6 +154,11 @@ pub(crate) fn no_notification() -> Problem {
     Problem::new(ProblemKind::NOT_FOUND, "no notification has this identifier")
 }
 
+pub(crate) fn no_event() -> Problem {
+    let detail = "no event of yours has this id: none was accepted, or it is forgotten";
+    Problem::new(ProblemKind::NOT_FOUND, detail)
+}
+
 /// The subscription gets nothing at present.
 pub(crate) fn not_active(state: SubscriptionState) -> Problem {
     let detail = format!("the subscription is {state}, so that nothing is sent to it");

@@ -12,8 +12,8 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    activity, bounds, cancellations, changes, dashboard, endpoint_checks, event_types, links, metrics,
-    notifications, overview, quotas, replays, resends, secrets, sending_ips, signature_checks, site,
+    activity, bounds, cancellations, changes, dashboard, endpoint_checks, event_types, events, links,
+    metrics, notifications, overview, quotas, replays, resends, secrets, sending_ips, signature_checks, site,
     subscriptions,
 };
 
@@ -79,6 +79,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(metrics::show))
         .routes(routes!(event_types::list))
         .routes(routes!(event_types::find))
+        .routes(routes!(events::find))
         .routes(routes!(sending_ips::list))
         .routes(routes!(links::create))
         .routes(routes!(links::visits, links::end_all))

@@ -15,6 +15,7 @@ pub(crate) mod scheduled;
 pub(crate) mod secrets;
 pub(crate) mod subscriptions;
 pub(crate) mod tail;
+mod why;
 
 use std::time::Duration;
 

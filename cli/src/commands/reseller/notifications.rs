@@ -15,6 +15,7 @@ use super::cancel::{self, CancelArgs};
 use super::failures::{self, FailuresArgs};
 use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
+use super::why::{self, WhyArgs};
 use super::{Common, OPERATORS, identifier, look, paused_by};
 use crate::commands::outcome::{NotCome, Within};
 use crate::commands::search::{self, LastAnswer, NotificationQuery, STATUSES, Stretch};
@@ -39,6 +40,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --reseller acme --ended-since 2026-11-21T12:00:00Z       for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
+  postrider notifications why order-4711
   postrider notifications failures --since 3d
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --day 2026-11-22
@@ -53,6 +55,8 @@ pub(crate) enum NotificationsCommand {
     Show(OneNotification),
     /// Tells what became of one, in sentences, and what comes next.
     Story(OneNotification<JsonArgs>),
+    /// Tells what an event became, and why each other subscription got nothing of it.
+    Why(WhyArgs),
     /// Counts those that failed for good in the last 7 days, by what the endpoint answered or how the last attempt failed.
     Failures(FailuresArgs),
     /// Adds up what of a subscription waits, by what it waits for and by the day on which its turn comes; or lists what is in line for a day.
@@ -182,6 +186,7 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
     match command {
         NotificationsCommand::List(args) => list(*args).await,
         NotificationsCommand::Story(one) => story(&one).await,
+        NotificationsCommand::Why(args) => why::run(&args).await,
         NotificationsCommand::Failures(args) => failures::run(args).await,
         NotificationsCommand::Scheduled(args) => scheduled::run(args).await,
         NotificationsCommand::Resend(args) => resends::run(*args).await,
@@ -256,7 +261,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
 
 /// Lists what the portal has of the reseller whose key is given.
 async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
-    let (of_an_event, by_value) = (args.event_id.is_some(), args.value.is_some());
+    let (event, by_value) = (args.event_id.clone(), args.value.is_some());
     let query = [
         ("eventId", args.event_id),
         ("value", args.value),
@@ -281,12 +286,18 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     let nothing = if by_value {
         "no notification of an event with this value; it has to be a whole value, such as example.org, and an event that \
          matched no subscription became none"
-    } else if of_an_event {
-        "no notification of such an event; an event that matched no subscription became none, and what is forgotten is not found"
     } else {
         "no notification matches"
     };
-    let (form, nothing) = (args.common.form(), |_: &Value| nothing.to_owned());
+    let nothing = match event {
+        Some(event) => format!(
+            "no notification of such an event; `postrider notifications why {}` says what became of it and why each other subscription got \
+             nothing, unless there is no such event",
+            output::harmless(&event)
+        ),
+        None => nothing.to_owned(),
+    };
+    let (form, nothing) = (args.common.form(), |_: &Value| nothing);
     if args.subscription.is_some() && !is_searched {
         shown::print_pages(pages, form, COLUMNS, nothing).await?;
         return Ok(());

@@ -81,6 +81,29 @@ async fn a_test_event_is_of_the_type_and_variant_that_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_empty_list_of_an_event_names_the_command_that_says_why() {
+    let event = async || {
+        let missed = json!([{"subscriptionId": SUBSCRIPTION, "explanation": "Got nothing of it: it was deactivated."}]);
+        Json(json!({
+            "eventId": "rs-1", "type": "domain.created", "acceptedAt": "2026-11-21T12:00:00Z", "notifications": [], "missed": missed,
+        }))
+    };
+    let nothing = async || Json(json!({"items": [], "next": null}));
+    let router = Router::new()
+        .route("/notifications", get(nothing))
+        .route("/events/rs-1", get(event));
+    let url = pretended(router).await;
+    let empty = run("notifications list --event-id rs-1", &url);
+    assert!(
+        empty.code == Some(0) && empty.stderr.contains("`postrider notifications why rs-1`"),
+        "{empty:?}"
+    );
+    let why = run("notifications why rs-1", &url);
+    let told = format!("  subscription {SUBSCRIPTION}: Got nothing of it: it was deactivated.");
+    assert!(why.code == Some(0) && why.stdout.contains(&told), "{why:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_replay_tells_what_it_left_alone() {
     let replay = || async {
         Json(json!({

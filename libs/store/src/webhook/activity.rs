@@ -1,6 +1,8 @@
 //! What was done by and for a reseller: the entries of the audit log that concern it, the states of its subscriptions, and the mails that
 //! were sent about them.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use domain::email::{EmailKind, EmailStatus};
 use domain::reason::StateReason;
@@ -180,6 +182,40 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?)
+    }
+
+    /// The state that each of these subscriptions had at a time; those are left out of which it is not known. Whose they are, is for the caller
+    /// to know.
+    pub async fn states_at(
+        &self,
+        subscriptions: &[Uuid],
+        at: DateTime<Utc>,
+    ) -> Result<HashMap<Uuid, StateEntry>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT s.id AS "subscription!", x.id AS "id!", x.at AS "at!", x.state AS "state!: Name<SubscriptionState>",
+                   x.state_reason AS "reason!: Name<StateReason>", x.paused AS "paused!", x.held AS "held!"
+            FROM UNNEST($1::uuid[]) AS s(id) CROSS JOIN LATERAL (
+                SELECT id, at, state, state_reason, paused, held FROM subscription_states
+                WHERE subscription_id = s.id AND at <= $2 ORDER BY id DESC LIMIT 1) AS x
+            "#,
+            subscriptions,
+            at,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let entries = rows.into_iter().map(|row| {
+            let entry = StateEntry {
+                id: row.id,
+                at: row.at,
+                state: row.state.into(),
+                reason: row.reason.into(),
+                paused: row.paused,
+                held: row.held,
+            };
+            (row.subscription, entry)
+        });
+        Ok(entries.collect())
     }
 
     /// Mails about the subscriptions of a reseller, the newest first.

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::event::{self, EventShown};
 use super::frame::Frame;
 use super::{Route, words};
 use crate::app::App;
@@ -163,6 +164,8 @@ struct Deliveries {
     is_of_one: bool,
     metrics: MetricsDocument,
     found: Found,
+    /// The event that is looked for and of which no notification was found.
+    event: Option<EventShown>,
 }
 
 /// What was found, and how far back was looked where that took too long.
@@ -387,6 +390,19 @@ async fn rows_of(
     }
 }
 
+/// What became of the event that is looked for, where no notification of it was found.
+async fn event_of(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    found: &Found,
+    wanted: Option<&str>,
+) -> Result<Option<EventShown>, Problem> {
+    match typed(wanted) {
+        Some(id) if found.rows.is_empty() => event::looked_for(app, reseller, &id).await,
+        _ => Ok(None),
+    }
+}
+
 /// The page of the notification that is looked for by its identifier, if there is one.
 async fn named(app: &Arc<App>, reseller: &Reseller, wanted: Option<&str>) -> Option<Response> {
     let id: Uuid = wanted?.trim().parse().ok()?;
@@ -412,6 +428,7 @@ async fn of_one(
         params.filter(&frame, Some(id))?,
     )
     .await?;
+    let event = event_of(&app, &reseller, &found, params.q.as_deref()).await?;
     let metrics = metrics::without_types(&app, &reseller, id, WEEK).await?;
     Ok(Page(OfOne {
         list: Deliveries {
@@ -420,6 +437,7 @@ async fn of_one(
             is_of_one: true,
             metrics,
             found,
+            event,
         },
         frame,
         subscription,
@@ -438,6 +456,7 @@ async fn of_all(
     }
     let all = super::subscriptions_of(&app, &reseller).await?;
     let found = rows_of(&app, &reseller, &all, params.filter(&frame, None)?).await?;
+    let event = event_of(&app, &reseller, &found, params.q.as_deref()).await?;
     let chosen =
         |subscription: &&SubscriptionDocument| params.subscription.is_none_or(|only| only == subscription.id);
     let ids: Vec<_> = all
@@ -452,6 +471,7 @@ async fn of_all(
         is_of_one: false,
         metrics,
         found,
+        event,
     };
     Ok(Page(OfAll { frame, list }).into_response())
 }

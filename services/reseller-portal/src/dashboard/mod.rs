@@ -8,6 +8,7 @@ mod cancel_many;
 mod confirm;
 mod deliveries;
 mod enter;
+mod event;
 mod event_types;
 mod export;
 mod frame;

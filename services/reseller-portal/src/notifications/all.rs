@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::request::Reseller;
 
 /// More subscriptions of a reseller are not asked for their notifications at once.
-const SUBSCRIPTIONS_MAX: u32 = 1_000;
+pub(crate) const SUBSCRIPTIONS_MAX: u32 = 1_000;
 /// The longest identifier of an event, or value in its data, that is looked for, in bytes.
 const TEXT_MAX_BYTES: usize = 256;
 

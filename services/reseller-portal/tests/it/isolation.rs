@@ -88,6 +88,7 @@ pub(crate) struct Names {
     pub(crate) subscription: Uuid,
     pub(crate) secret: Uuid,
     pub(crate) notification: Uuid,
+    pub(crate) event: Uuid,
     pub(crate) replay: Uuid,
     pub(crate) quota_request: Uuid,
     pub(crate) visit: Uuid,
@@ -99,6 +100,7 @@ impl Names {
             subscription: Uuid::now_v7(),
             secret: Uuid::now_v7(),
             notification: Uuid::now_v7(),
+            event: Uuid::now_v7(),
             replay: Uuid::now_v7(),
             quota_request: Uuid::now_v7(),
             visit: Uuid::now_v7(),
@@ -109,6 +111,7 @@ impl Names {
         let id = match path.split('/').nth(1).unwrap() {
             "subscriptions" => self.subscription,
             "notifications" => self.notification,
+            "events" => self.event,
             "event-types" | "overview" | "changes" | "limits" | "activity" | "mails" | "portal-links"
             | "endpoint-checks" => Uuid::nil(),
             "visits" => self.visit,
@@ -165,6 +168,7 @@ pub(crate) async fn furnished(portal: &Portal) -> Names {
         subscription,
         secret: id_of(&secret),
         notification: notification.id.uuid(),
+        event: notification.event,
         replay: id_of(&replay),
         quota_request: id_of(&quota_request),
     }
@@ -218,6 +222,7 @@ async fn what_belongs_to_another_is_answered_as_what_does_not_exist(portal: Port
             names.subscription,
             names.secret,
             names.notification,
+            names.event,
             names.replay,
             names.quota_request,
         ] {

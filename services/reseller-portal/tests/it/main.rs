@@ -23,6 +23,7 @@ mod commands;
 mod creating;
 mod documents;
 mod endpoint_checks;
+mod events;
 mod following;
 mod hostile;
 mod isolation;

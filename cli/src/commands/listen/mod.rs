@@ -19,15 +19,16 @@ use anyhow::Context as _;
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
 use lifecycle::Shutdown;
-use serde_json::json;
+use serde_json::{Value, json};
 use signing::Secret;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::age::Age;
-use crate::commands::reseller::identifier;
+use crate::commands::reseller::{identifier, look, obstacle};
 use crate::output::{self, JsonArgs};
 use crate::portal::{Portal, PortalArgs};
+use crate::shown::cell;
 use crate::signing_secrets::SecretArgs;
 
 use forward::Forward;
@@ -97,9 +98,12 @@ pub(crate) async fn run(args: ListenArgs) -> anyhow::Result<ExitCode> {
     })?;
     let url = format!("http://{}", listener.local_addr()?);
     let count = args.count;
+    let mut held = None;
     let relay = match args.subscription {
         Some(subscription) => {
             let portal = Portal::connect(&args.portal)?;
+            let found = look(&portal, &format!("/subscriptions/{subscription}"), &()).await?;
+            held = held_up(&found);
             let since = args.newer_than.map(|age| age.before(SystemClock.now()));
             let to = url.parse()?;
             Some(Relay::begin(portal, (subscription, since), secrets.clone(), to).await?)
@@ -107,6 +111,7 @@ pub(crate) async fn run(args: ListenArgs) -> anyhow::Result<ExitCode> {
         None => None,
     };
     introduce(&args, &url, secrets.len(), made.as_ref())?;
+    held.into_iter().for_each(output::note);
     let endpoint = Arc::new(Endpoint::new(
         secrets,
         Duration::from_secs(args.tolerance_seconds),
@@ -169,6 +174,20 @@ fn introduce(args: &ListenArgs, url: &str, known: usize, made: Option<&Secret>) 
     Ok(())
 }
 
+/// What is to be known of a subscription that is sent nothing at present, before one waits for what it is sent; `None` of any other.
+fn held_up(subscription: &Value) -> Option<String> {
+    let obstacle = obstacle(subscription)?;
+    // Where notifications are made and wait, they are read here all the same.
+    let state = cell(subscription, "/state");
+    let is_moved = cell(subscription, "/stateReason") == "ENDPOINT_CHANGED";
+    let makes_none = state == "DEACTIVATED" || state == "PENDING_VERIFICATION" && !is_moved;
+    Some(if makes_none {
+        format!("{obstacle}. Until then no notifications are made of events, and nothing comes here")
+    } else {
+        format!("{obstacle}. Its notifications come here all the same")
+    })
+}
+
 fn delay(text: &str) -> Result<Duration, &'static str> {
     const FORM: &str = "write a number with a unit, such as 500ms or 2s";
     let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
@@ -184,6 +203,34 @@ fn delay(text: &str) -> Result<Duration, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_keeps_notifications_from_being_made_is_told_and_what_lets_them_wait_is_no_wait_here() {
+        let told = |subscription: Value| held_up(&subscription).unwrap_or_default();
+        let (none, waits) = (
+            "Until then no notifications are made of events, and nothing comes here",
+            "Its notifications come here all the same",
+        );
+        let off = told(json!({"id": "s", "state": "DEACTIVATED", "stateReason": "BY_RESELLER"}));
+        assert!(
+            off.contains("`postrider subscriptions activate s`") && off.ends_with(none),
+            "{off}"
+        );
+        let new = told(json!({"id": "s", "state": "PENDING_VERIFICATION", "stateReason": "CREATED"}));
+        assert!(
+            new.contains("`postrider subscriptions verify s --wait`") && new.ends_with(none),
+            "{new}"
+        );
+        let moved =
+            told(json!({"id": "s", "state": "PENDING_VERIFICATION", "stateReason": "ENDPOINT_CHANGED"}));
+        assert!(moved.ends_with(waits), "{moved}");
+        let paused = told(json!({"id": "s", "state": "ACTIVE", "pausedAt": "2026-11-21T12:00:00Z"}));
+        assert!(
+            paused.contains("`postrider subscriptions resume s`") && paused.ends_with(waits),
+            "{paused}"
+        );
+        assert_eq!(told(json!({"id": "s", "state": "ACTIVE"})), "");
+    }
 
     #[test]
     fn a_delay_has_a_unit() {

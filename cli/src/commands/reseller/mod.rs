@@ -93,7 +93,7 @@ fn is_not_now(error: &anyhow::Error) -> bool {
 }
 
 /// Why nothing is sent to a subscription at present and what changes that; `None` of one that gets what is due.
-fn obstacle(subscription: &Value) -> Option<String> {
+pub(in crate::commands) fn obstacle(subscription: &Value) -> Option<String> {
     let (id, state) = (cell(subscription, "/id"), cell(subscription, "/state"));
     let (why, mend) = match state.as_str() {
         "DEACTIVATED" => (

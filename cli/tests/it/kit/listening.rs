@@ -3,9 +3,12 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use super::{SECRET, json_line, listen, url};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use super::{SECRET, json_line, listen, pretended, url};
 use crate::postrider::{Finished, postrider};
-use serde_json::Value;
 
 pub(super) fn trigger(arguments: &str) -> Finished {
     postrider(&format!("trigger {arguments}"))
@@ -145,6 +148,21 @@ async fn answers_are_those_that_were_chosen() {
     ];
     assert_eq!(answers, wanted);
     assert_eq!(process.stop().await.0.code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_subscription_that_gets_nothing_is_told_when_it_begins() {
+    const ID: &str = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+    let off = async || Json(json!({"id": ID, "state": "DEACTIVATED", "stateReason": "BY_RESELLER"}));
+    let router = Router::new().route("/subscriptions/{id}", get(off)).route(
+        "/subscriptions/{id}/notifications",
+        get(async || Json(json!({"items": [], "next": null}))),
+    );
+    let portal = pretended(router).await;
+    let (process, _) = listen(&format!(
+        "--subscription {ID} --reseller-key x --portal-url {portal}"
+    ));
+    process.until_said(&format!("`postrider subscriptions activate {ID}` activates it"));
 }
 
 #[test]

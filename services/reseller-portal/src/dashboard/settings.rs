@@ -358,7 +358,8 @@ fn deactivation(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64
 fn deletion(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64) -> Confirm {
     let host = words::host(&subscription.url);
     let mut said = vec![format!(
-        "Nothing more is sent to {}, and what waits for it is given up. This cannot be undone.",
+        "Nothing more is sent to {}, what waits for it is given up, and its deliveries, attempts and numbers can no longer be seen. This cannot be \
+         undone.",
         subscription.url
     )];
     match waiting {

@@ -54,7 +54,8 @@ pub(crate) async fn find(
 
 /// Deletes a subscription.
 ///
-/// Nothing more is sent to it; what was waiting is given up.
+/// Nothing more is sent to it; what was waiting is given up. Its notifications, their attempts, its states and its numbers can no longer be read:
+/// read them before, or deactivate it instead. What was done to it stays in `GET /activity`.
 #[utoipa::path(
     delete, path = "/subscriptions/{id}", tag = "subscriptions", operation_id = "deleteSubscription",
     security(("apiKey" = [])),

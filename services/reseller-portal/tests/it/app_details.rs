@@ -213,6 +213,7 @@ async fn one_that_waits_is_told_as_one(portal: Portal) {
     );
     let page = browser.see(&format!("/app/s/{id}/delete")).await;
     assert!(page.contains("1 notification waits in line."), "{page}");
+    assert!(page.contains("can no longer be seen"), "{page}");
 }
 
 #[testkit::test]

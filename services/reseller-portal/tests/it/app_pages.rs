@@ -235,7 +235,7 @@ async fn settings_are_saved_and_those_of_another_meanwhile_are_not_lost(portal: 
 
 #[testkit::test]
 async fn a_subscription_is_paused_resumed_deactivated_and_deleted(portal: Portal) {
-    let (subscription, _) = furnished(&portal).await;
+    let (subscription, notification) = furnished(&portal).await;
     let browser = entered(&portal, &["manage"]).await;
     let at = |part: &str| format!("/app/s/{subscription}/{part}");
     let (to, page) = browser.act(&at("pause"), &[("back", "/app")]).await;
@@ -269,6 +269,13 @@ async fn a_subscription_is_paused_resumed_deactivated_and_deleted(portal: Portal
     assert_eq!(to, "/app");
     assert!(page.contains("is deleted"), "{page}");
     assert_eq!(browser.get(&at("settings")).await.status, 404);
+    // As was said before.
+    for path in [
+        format!("/notifications/{notification}"),
+        format!("/subscriptions/{subscription}/states"),
+    ] {
+        portal.refused("GET", &path, None, (404, "not-found")).await;
+    }
 }
 
 #[testkit::test]

@@ -29,19 +29,25 @@ pub(super) async fn run(DeleteArgs { one, yes }: &DeleteArgs) -> anyhow::Result<
     Ok(())
 }
 
+/// What cannot be looked at any more.
+const UNREADABLE: &str = "its notifications, their attempts and its states can no longer be read";
+
 /// What follows when a subscription is deleted for which this waits.
 fn given_up(waits: &Value) -> String {
     let counted = match waits["total"].as_u64().unwrap_or_default() {
-        0 => return "nothing more is sent to it, and that cannot be undone".to_owned(),
-        1 => "1 notification that waits is given up".to_owned(),
+        0 => String::new(),
+        1 => ", 1 notification that waits is given up".to_owned(),
         total => {
             // Each status is counted up to there.
             let is_cut_off = Some(total) >= waits["countedUpTo"].as_u64();
             let or_more = if is_cut_off { " or more" } else { "" };
-            format!("{}{or_more} notifications that wait are given up", number(total))
+            format!(
+                ", {}{or_more} notifications that wait are given up",
+                number(total)
+            )
         }
     };
-    format!("nothing more is sent to it, {counted}, and that cannot be undone")
+    format!("nothing more is sent to it{counted}, {UNREADABLE}, and that cannot be undone")
 }
 
 #[cfg(test)]
@@ -51,15 +57,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_said_how_much_a_deletion_gives_up() {
+    fn it_is_said_how_much_a_deletion_gives_up_and_that_nothing_can_be_read_afterwards() {
         let said = |total: u64| given_up(&json!({"total": total, "countedUpTo": 10_000}));
-        assert_eq!(said(0), "nothing more is sent to it, and that cannot be undone");
+        assert_eq!(
+            said(0),
+            "nothing more is sent to it, its notifications, their attempts and its states can no longer be read, and that cannot be undone"
+        );
         for (total, counted) in [
             (1, ", 1 notification that waits is given up,"),
             (9_999, ", 9,999 notifications that wait are given up,"),
             (10_000, ", 10,000 or more notifications that wait are given up,"),
         ] {
-            assert!(said(total).contains(counted), "{}", said(total));
+            let said = said(total);
+            assert!(said.contains(counted) && said.contains(UNREADABLE), "{said}");
         }
     }
 }

@@ -124,13 +124,13 @@ pub(crate) async fn commit<S: FromStr>(
     })
 }
 
-/// Commits what a statement that cancels several of a `kind` has done, with one entry about `subject` in the audit log. Returns how many were
-/// cancelled.
+/// Commits what a statement that cancels several of a `kind` has done, with one entry about `subject` in the audit log, which has these `details`
+/// and how many they were. Returns how many were cancelled.
 pub(crate) async fn commit_all(
     mut transaction: Transaction<'_, Postgres>,
     found: &[Found],
     (kind, subject): (&'static str, String),
-    chosen: Value,
+    mut details: Value,
     act: Act<'_>,
 ) -> Result<CancelledMany, Error> {
     let many = CancelledMany {
@@ -140,10 +140,8 @@ pub(crate) async fn commit_all(
     if many.cancelled == 0 {
         return Ok(many);
     }
-    let (action, mut details) = (
-        format!("{kind}.cancel-many"),
-        json!({ "cancelled": many.cancelled, "filter": chosen }),
-    );
+    let action = format!("{kind}.cancel-many");
+    details["cancelled"] = json!(many.cancelled);
     if many.delivered > 0 {
         details["delivered"] = json!(many.delivered);
     }

@@ -36,7 +36,7 @@ pub(crate) struct AuditParams {
     pub(crate) without: Option<String>,
     /// About this, such as `push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d`.
     pub(crate) subject: Option<String>,
-    /// That concern this reseller: about it or a subscription of its own, deleted ones among them, or by one of its keys and people.
+    /// That concern this reseller: about it or a subscription of its own, deleted ones among them, by one of its keys and people, or what was cancelled of it and others at once.
     #[param(example = "acme")]
     pub(crate) reseller: Option<String>,
     /// From here on (RFC 3339).

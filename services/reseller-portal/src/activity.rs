@@ -10,7 +10,7 @@ use domain::subscription::SubscriptionState;
 use http_api::paging::{self, List};
 use http_api::{Id, Params, Problem};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::AuditView;
 use store::webhook::{ActivityFilter, ActsOf, ResellerMail, StateEntry, ending_of_visitors};
 use utoipa::ToSchema;
@@ -72,7 +72,8 @@ pub(crate) struct ActivityDocument {
     /// Why, as it was given, of what was done with a key of yours or in a visit to your dashboard.
     #[schema(example = "The domains were transferred away.")]
     pub(crate) note: Option<String>,
-    /// What else belongs to it, of what was done with a key of yours; the fields depend on the action.
+    /// What else belongs to it, of what was done with a key of yours; the fields depend on the action. Of what the operators did it is there for
+    /// notification.cancel-many alone, with how many of your waiting notifications they cancelled, as `cancelled`.
     #[schema(value_type = Option<Object>)]
     pub(crate) details: Option<Value>,
 }
@@ -88,11 +89,23 @@ impl ActivityDocument {
             subscription_id: of("subscription/"),
             notification_id: of("notification/"),
             name: own.then_some(view.actor),
-            action: view.action,
             note: view.note.filter(|_| own),
-            details: own.then_some(view.details),
+            details: match own {
+                true => Some(view.details),
+                false => cancelled(&view.action, &view.details, reseller),
+            },
+            action: view.action,
         }
     }
+}
+
+/// How many of a reseller the operators cancelled: what else is noted of it is theirs, or about others.
+fn cancelled(action: &str, details: &Value, reseller: &str) -> Option<Value> {
+    let count = match details.get("resellers") {
+        Some(resellers) => &resellers[reseller],
+        None => &details["cancelled"],
+    };
+    (action == "notification.cancel-many").then(|| json!({ "cancelled": count }))
 }
 
 /// Those of visits that are long over are not among the names.
@@ -199,7 +212,10 @@ impl From<ResellerMail> for MailDocument {
     }
 }
 
-/// Lists what was done with keys of yours, and what was done to your subscriptions, the newest first.
+/// Lists what was done with keys of yours, what was done to your subscriptions, and how many of your waiting notifications the operators cancelled,
+/// the newest first.
+///
+/// A single notification that the operators cancelled is not listed; its reason is CANCELLED, and its story says who cancelled it.
 #[utoipa::path(
     get, path = "/activity", tag = "activity", operation_id = "listActivity",
     security(("apiKey" = [])),

@@ -22,5 +22,5 @@ letter AS (
     FROM cancelled c LEFT JOIN subscriptions s ON s.id = c.subscription_id
     WHERE c.delivered_at IS NULL)
 SELECT f.status AS "status!", f.claimed AS "claimed!", c.id IS NOT NULL AS "cancelled!",
-       c.delivered_at IS NOT NULL AS "delivered!"
+       c.delivered_at IS NOT NULL AS "delivered!", c.reseller_id AS "reseller_id?"
 FROM found f LEFT JOIN cancelled c ON c.id = f.id

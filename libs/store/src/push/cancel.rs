@@ -1,7 +1,7 @@
 //! Cancelling a push that has not been sent yet.
 
 use domain::push::{PushId, PushStatus};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -58,7 +58,8 @@ impl Store {
         let mut transaction = self.pool.begin().await?;
         let found = cancel_all(&mut transaction, ids, status, act).await?;
         let about = ("push", "lane/push".to_owned());
-        Ok(cancel::commit_all(transaction, &found, about, chosen, act)
+        let details = json!({ "filter": chosen });
+        Ok(cancel::commit_all(transaction, &found, about, details, act)
             .await?
             .cancelled)
     }

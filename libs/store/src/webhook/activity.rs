@@ -104,8 +104,8 @@ impl Store {
         .await?)
     }
 
-    /// Entries of the audit log that concern a reseller, the newest first: what was done under its own `names`, and what was done to its
-    /// subscriptions, deleted ones among them.
+    /// Entries of the audit log that concern a reseller, the newest first: what was done under its own `names`, what was done to its
+    /// subscriptions, deleted ones among them, and what was cancelled of several resellers at once, this one among them.
     pub async fn list_activity(
         &self,
         (reseller, names): (&str, &[String]),
@@ -128,10 +128,12 @@ impl Store {
                   SELECT DISTINCT l.id
                   FROM ((SELECT x.id
                          FROM (SELECT 'subscription/' || s.id AS subject FROM subscriptions s WHERE s.reseller_id = $1
-                               UNION ALL SELECT 'reseller/' || $1) AS s
+                               UNION ALL SELECT 'reseller/' || $1
+                               UNION ALL SELECT 'lane/reseller') AS s
                          CROSS JOIN LATERAL (
                              SELECT e.id FROM audit_log e
-                             WHERE e.subject = s.subject AND ($3::uuid IS NULL OR e.id < $3)
+                             WHERE e.subject = s.subject AND (e.subject <> 'lane/reseller' OR e.details->'resellers' ? $1)
+                               AND ($3::uuid IS NULL OR e.id < $3)
                                AND ($4::text[] IS NULL OR e.action = ANY ($4))
                                AND ($5::timestamptz IS NULL OR e.at >= $5) AND ($6::timestamptz IS NULL OR e.at < $6)
                                AND ($8::boolean IS NULL

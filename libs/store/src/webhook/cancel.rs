@@ -1,7 +1,9 @@
 //! Cancelling a notification that waits. One that had been delivered and was to be sent again stays delivered.
 
+use std::collections::BTreeMap;
+
 use domain::notification::{NotificationId, NotificationStatus};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -47,11 +49,13 @@ impl Store {
     ) -> Result<Cancellation<NotificationStatus>, Error> {
         let mut transaction = self.pool.begin().await?;
         let found = cancel_all(&mut transaction, &[id.uuid()], None, act).await?;
-        cancel::commit(transaction, found.into_iter().next(), "notification", id, act).await
+        let found = found.into_iter().next().map(|(found, _)| found);
+        cancel::commit(transaction, found, "notification", id, act).await
     }
 
     /// Cancels those of these notifications of `of` that wait or are queued, all or those in one `status`, with one entry in the audit log that
-    /// says how they were `chosen`: about their subscription or their reseller, where those of one were asked for, and else about the lane.
+    /// says how they were `chosen`: about their subscription or their reseller, where those of one were asked for, and else about the lane, with how
+    /// many were whose.
     pub async fn cancel_notifications(
         &self,
         ids: &[Uuid],
@@ -61,13 +65,30 @@ impl Store {
     ) -> Result<CancelledMany, Error> {
         let mut transaction = self.pool.begin().await?;
         let found = cancel_all(&mut transaction, ids, status, act).await?;
+        let mut details = json!({ "filter": chosen });
         let about = match of {
-            NotificationsOf::All => "lane/reseller".to_owned(),
+            NotificationsOf::All => {
+                details["resellers"] = json!(by_reseller(&found));
+                "lane/reseller".to_owned()
+            }
             NotificationsOf::Reseller(reseller) => format!("reseller/{reseller}"),
             NotificationsOf::Subscription(id) => subject(*id),
         };
-        cancel::commit_all(transaction, &found, ("notification", about), chosen, act).await
+        let found: Vec<Found> = found.into_iter().map(|(found, _)| found).collect();
+        cancel::commit_all(transaction, &found, ("notification", about), details, act).await
     }
+}
+
+/// What was found, and whose it is if it was cancelled.
+type FoundOf = (Found, Option<String>);
+
+/// How many were cancelled of each reseller.
+fn by_reseller(found: &[FoundOf]) -> BTreeMap<&str, u64> {
+    let mut counted = BTreeMap::new();
+    for reseller in found.iter().filter_map(|(_, reseller)| reseller.as_deref()) {
+        *counted.entry(reseller).or_default() += 1;
+    }
+    counted
 }
 
 /// Locks them first: the statement that decides then sees which attempts were accepted of all that had to be waited for.
@@ -76,15 +97,14 @@ async fn cancel_all(
     ids: &[Uuid],
     status: Option<&str>,
     act: Act<'_>,
-) -> Result<Vec<Found>, Error> {
+) -> Result<Vec<FoundOf>, Error> {
     sqlx::query!(
         "SELECT FROM notifications WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         ids,
     )
     .execute(&mut *connection)
     .await?;
-    Ok(sqlx::query_file_as!(
-        Found,
+    let rows = sqlx::query_file!(
         "queries/webhook/cancel_notifications.sql",
         ids,
         act.at,
@@ -93,5 +113,15 @@ async fn cancel_all(
         status,
     )
     .fetch_all(connection)
-    .await?)
+    .await?;
+    let found = rows.into_iter().map(|row| {
+        let found = Found {
+            status: row.status,
+            claimed: row.claimed,
+            cancelled: row.cancelled,
+            delivered: row.delivered,
+        };
+        (found, row.reseller_id)
+    });
+    Ok(found.collect())
 }

@@ -115,13 +115,18 @@ async fn what_is_cancelled_is_found_in_the_audit_log_by_what_it_was_of(rig: &Rig
         let body = json!({"lane": "reseller", "filter": filter, "note": "has left"});
         assert_eq!(cancel(rig, body).await["cancelled"], json!(1), "{filter}");
         let log = rig.all("/audit?action=notification.cancel-many", 10).await;
+        let mut details = json!({"cancelled": 1, "filter": filter});
+        if about == "lane/reseller" {
+            details["resellers"] = json!({"acme": 1});
+        }
         assert_eq!(
             (&log[0]["subject"], &log[0]["details"]),
-            (&json!(about), &json!({"cancelled": 1, "filter": filter}))
+            (&json!(about), &details)
         );
     }
     let of_reseller = rig.all("/audit?reseller=acme", 10).await;
-    assert_eq!(of_reseller.len(), 3, "not the one of the whole lane");
+    assert_eq!(of_reseller.len(), 4, "that of the whole lane as well");
+    assert!(rig.all("/audit?reseller=stranger", 10).await.is_empty());
     let of_subscription = rig.all(&format!("/audit?subject={subject}"), 10).await;
     assert_eq!(of_subscription.len(), 2);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::IntoResponse;
+use domain::counted::number;
 use http_api::paging::List;
 use http_api::{Params, Problem};
 use pages::Page;
@@ -89,6 +90,10 @@ impl Activity {
     }
 
     fn details(&self, act: &ActivityDocument) -> String {
+        let cancelled = act.details.as_ref().and_then(|all| all["cancelled"].as_u64());
+        if let (None, Some(count)) = (&act.name, cancelled) {
+            return format!("{} of your waiting notifications", number(count));
+        }
         let details = act.details.as_ref().filter(|details| !details.is_null());
         let details = details.map(ToString::to_string);
         let parts: Vec<String> = act.note.clone().into_iter().chain(details).collect();

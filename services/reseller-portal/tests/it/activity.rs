@@ -2,9 +2,12 @@
 
 use chrono::{Days, TimeDelta};
 use domain::key::KeyDigest;
+use domain::notification::NotificationState;
 use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
 use store::NewPortalLink;
+use store::webhook::NotificationsOf;
+use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -79,6 +82,53 @@ async fn what_was_done_is_told_with_names_of_ones_own_and_without_those_of_the_h
     portal
         .refused("GET", "/activity?action=Sub%00", None, (400, "invalid-query"))
         .await;
+}
+
+/// Cancels one notification each of these subscriptions, as an operator does.
+async fn cancelled(portal: &Portal, of: &NotificationsOf, subscriptions: &[(Uuid, &str)]) {
+    let mut ids = Vec::new();
+    for (subscription, reseller) in subscriptions {
+        let row = NotificationRow::in_state(NotificationState::Pending, *subscription).reseller(reseller);
+        ids.push(row.make(&portal.pool).await.id.uuid());
+    }
+    let act = store::Act {
+        by: "ann (1)",
+        note: Some("incident 17"),
+        at: portal.now(),
+    };
+    let chosen = json!({"status": "PENDING"});
+    let many = portal.store.cancel_notifications(&ids, (of, None), chosen, act);
+    assert_eq!(many.await.unwrap().cancelled, ids.len() as u64);
+}
+
+#[testkit::test]
+async fn what_the_operators_cancelled_of_a_reseller_is_counted_for_it_alone(portal: Portal) {
+    let own = SubscriptionRow::active().make(&portal.pool).await;
+    let foreign = SubscriptionRow::active()
+        .reseller("stranger")
+        .make(&portal.pool)
+        .await;
+    let told = async || {
+        let acts = portal
+            .all("/activity?by=OPERATOR&action=notification.cancel-many", 10)
+            .await;
+        assert!(acts.iter().all(|act| !act.to_string().contains("incident")));
+        let act = acts.first().cloned().unwrap_or_default();
+        (acts.len(), act["subscriptionId"].clone(), act["details"].clone())
+    };
+    // Of others alone.
+    cancelled(&portal, &NotificationsOf::All, &[(foreign, "stranger")]).await;
+    assert_eq!(told().await, (0, Value::Null, Value::Null));
+    let of_both = [(own, "acme"), (foreign, "stranger"), (own, "acme")];
+    cancelled(&portal, &NotificationsOf::All, &of_both).await;
+    assert_eq!(told().await, (1, Value::Null, json!({"cancelled": 2})));
+    let of_reseller = NotificationsOf::Reseller("acme".to_owned());
+    cancelled(&portal, &of_reseller, &[(own, "acme")]).await;
+    assert_eq!(told().await, (2, Value::Null, json!({"cancelled": 1})));
+    cancelled(&portal, &NotificationsOf::Subscription(own), &[(own, "acme")]).await;
+    assert_eq!(told().await, (3, json!(own), json!({"cancelled": 1})));
+    let page = entered(&portal, &[]).await.see("/app/activity").await;
+    assert!(page.contains("2 of your waiting notifications"), "{page}");
 }
 
 #[testkit::test]

@@ -15,6 +15,7 @@ LEFT_OUT = {"healthz", "readyz", "docs"}
 # `$ID` is a subscription everywhere; what else a path names has a variable of its own.
 VARIABLES = {
     ("event-types", "name"): "EVENT_TYPE",
+    ("events", "id"): "EVENT",
     ("notifications", "id"): "NOTIFICATION",
     ("visits", "id"): "VISIT",
 }

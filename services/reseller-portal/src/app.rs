@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 use chrono::{DateTime, SubsecRound as _, Utc};
 use config::Config;
 use domain::clock::Clock;
+use domain::event::is_reserved;
+use domain::nearest;
 use domain::push::PushId;
 use domain::subscription::HeldBack;
 use encryption::{Sealer, SealingKey};
@@ -39,7 +41,8 @@ pub(crate) struct App {
     pub(crate) config: Arc<Config>,
     pub(crate) egress: EgressPolicy,
     sealer: Option<Sealer>,
-    event_types: Remembered<(), Arc<[String]>>,
+    /// Their names: with those that were retired, or without.
+    event_types: Remembered<bool, Arc<[String]>>,
     /// When it is over, nothing waits for a change any more.
     pub(crate) shutdown: Shutdown,
     /// Made with the first check: it reads the certificates of the system. Where it could not be made the next check tries again.
@@ -159,15 +162,44 @@ impl App {
     /// The names of the event types that can be selected, as of some seconds ago at most: to read the whole catalogue for
     /// each subscription would let one reseller keep the database busy.
     pub(crate) async fn event_types(&self, reseller: &Reseller) -> Result<Arc<[String]>, Problem> {
+        self.names_of_event_types(reseller, false).await
+    }
+
+    /// Refuses event types that the catalogue never had, of which nothing can be found. Retired ones stay in it.
+    pub(crate) async fn require_event_types(
+        &self,
+        reseller: &Reseller,
+        names: &[String],
+    ) -> Result<(), Problem> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let known = self.names_of_event_types(reseller, true).await?;
+        let is_unknown = |name: &&String| !is_reserved(name) && !known.contains(name);
+        let Some(unknown) = names.iter().find(is_unknown) else {
+            return Ok(());
+        };
+        let question = nearest::question(unknown, known.iter().map(String::as_str));
+        let detail = format!(
+            "has {unknown}, but the catalogue has no such event type{question}; GET /event-types lists what it has"
+        );
+        Err(Problem::query("eventType", detail))
+    }
+
+    async fn names_of_event_types(
+        &self,
+        reseller: &Reseller,
+        with_retired: bool,
+    ) -> Result<Arc<[String]>, Problem> {
         let reading = async {
             let list = self.store.list_event_types();
             let types = http_api::by(reseller.deadline, ("the event types", "read"), list).await?;
-            let in_use = types
+            let wanted = types
                 .into_iter()
-                .filter(|event_type| event_type.retired_at.is_none());
-            Ok(Some(in_use.map(|event_type| event_type.name).collect()))
+                .filter(|event_type| with_retired || event_type.retired_at.is_none());
+            Ok(Some(wanted.map(|event_type| event_type.name).collect()))
         };
-        let names = self.event_types.find(&(), reading).await?;
+        let names = self.event_types.find(&with_retired, reading).await?;
         Ok(names.unwrap_or_default())
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct AllParams {
     /// Of these statuses, separated by commas; of any when missing.
     #[param(example = "FAILED,GIVEN_UP")]
     pub(crate) status: Option<String>,
-    /// Of these event types, separated by commas; of any when missing.
+    /// Of these event types of the catalogue, retired ones among them, separated by commas; of any when missing. Prefixes are not taken.
     #[param(example = "domain.created")]
     pub(crate) event_type: Option<String>,
     /// The endpoint answered the last attempt with this status code.
@@ -150,6 +150,7 @@ pub(crate) async fn list_all(
     }
     let subscriptions = subscriptions(&app, &reseller, params.subscription).await?;
     let asked = asked(subscriptions, &params, app.now())?;
+    app.require_event_types(&reseller, &asked.event_types).await?;
     let look = async {
         match &params.event_id {
             None => app.store.reseller_notifications(&asked).await,

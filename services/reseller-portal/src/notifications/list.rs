@@ -30,7 +30,7 @@ pub(crate) struct NotificationParams {
     /// Of these statuses, separated by commas; of any when missing.
     #[param(example = "FAILED,GIVEN_UP")]
     pub(crate) status: Option<String>,
-    /// Of these event types, separated by commas; of any when missing.
+    /// Of these event types of the catalogue, retired ones among them, separated by commas; of any when missing. Prefixes are not taken.
     #[param(example = "domain.created")]
     pub(crate) event_type: Option<String>,
     /// Of this event: what its caller called it (`eventId`), or its identifier. Goes with no other filter.
@@ -62,6 +62,7 @@ pub(crate) async fn list(
 ) -> Result<Json<List<RowDocument>>, Problem> {
     let filter = filter(id, &params, app.now())?;
     app.subscription(&reseller, id).await?;
+    app.require_event_types(&reseller, &filter.event_types).await?;
     if let Some(event) = &params.event_id {
         check_alone(&params)?;
         let found = of_event(&app, &reseller, (id, event));
@@ -147,13 +148,16 @@ pub(super) fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
             format!("must be at most {EVENT_TYPES_MAX} names"),
         ));
     }
-    if names.iter().all(|name| domain::subscription::is_event_type(name)) {
+    let is_none = |name: &&String| !domain::subscription::is_event_type(name);
+    let Some(wrong) = names.iter().find(is_none) else {
         return Ok(names);
-    }
-    Err(Problem::query(
-        "eventType",
-        "must be event types such as domain.created",
-    ))
+    };
+    let detail = if wrong.ends_with('*') {
+        "must be whole event types such as domain.created, with commas between them: prefixes such as domain.* are not taken here"
+    } else {
+        "must be event types such as domain.created"
+    };
+    Err(Problem::query("eventType", detail))
 }
 
 /// Why something can be in line.
@@ -167,7 +171,7 @@ pub(crate) struct ScheduledParams {
     /// For these reasons, separated by commas: QUOTA, RATE, POSTPONED; for any when missing.
     #[param(example = "QUOTA")]
     pub(crate) reason: Option<String>,
-    /// Of these event types, separated by commas; of any when missing.
+    /// Of these event types of the catalogue, retired ones among them, separated by commas; of any when missing. Prefixes are not taken.
     #[param(example = "domain.created")]
     pub(crate) event_type: Option<String>,
     /// Whose turns come on this day, by the limits of this moment: a `day` of the summary, whose 31st day stands for all that follow.
@@ -207,6 +211,7 @@ pub(crate) async fn scheduled(
         day: params.day,
     };
     app.subscription(&reseller, id).await?;
+    app.require_event_types(&reseller, &filter.event_types).await?;
     let list = app.store.list_scheduled(id, &filter, after, limit);
     let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
     let held = app.held_back(&reseller, id).await?;

@@ -118,6 +118,35 @@ async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(
             )
             .await;
     }
+    for (wanted, said) in [
+        ("domain.creatd", "; did you mean domain.created"),
+        ("domain.created,domain.unheard_of", "has domain.unheard_of"),
+        ("domain.*", "prefixes such as domain.* are not taken here"),
+    ] {
+        for path in [
+            "/notifications".to_owned(),
+            format!("/subscriptions/{one}/notifications"),
+            format!("/subscriptions/{one}/scheduled"),
+        ] {
+            let path = format!("{path}?eventType={wanted}");
+            let refused = portal.refused("GET", &path, None, (400, "invalid-query")).await;
+            assert_eq!(fields(&refused), ["eventType"]);
+            let detail = refused["errors"][0]["detail"].as_str().unwrap();
+            assert!(detail.contains(said), "{detail}");
+        }
+    }
+    sqlx::query(
+        "UPDATE event_types SET retired_at = now(), updated_at = now() WHERE name = 'domain.created'",
+    )
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let kept = "?eventType=domain.created,postrider.test";
+    assert_eq!(
+        ids(&portal, kept, 50).await,
+        named(&[0, 1, 2, 3, 4]),
+        "what was sent of a type that was retired is found"
+    );
     portal
         .refused(
             "GET",

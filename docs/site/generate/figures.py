@@ -71,6 +71,7 @@ def figures(default_yaml: Path) -> dict[str, str]:
         "first_retry": spoken(retry_delays(config)[0]),
         "all_retries": spoken(round(sum(retry_delays(config)) / 60) * 60),
         "longest_retry_after": spoken(of("retry.maxRetryAfterInSeconds")),
+        "ports": listed([str(ports).replace("-", " to ") for ports in config["reseller.egress.allowPorts"]]),
         "timeout": spoken(of("delivery.timeoutMillis") / 1000),
         "timeout_millis": str(of("delivery.timeoutMillis")),
         "longest_timeout": spoken(of("delivery.maxTimeoutMillis") / 1000),

@@ -1,5 +1,6 @@
 //! `GET /limits`: what the installation allows, so that no client has to write these numbers down.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::Json;
@@ -32,6 +33,9 @@ pub(crate) struct LimitsDocument {
     /// In which time zone the days of quotas begin.
     #[schema(example = "UTC")]
     pub(crate) time_zone: &'static str,
+    /// The ports that endpoints may have: single ones, and ranges of them. An https URL without a port has 443.
+    #[schema(example = json!(["443", "8443", "1024-65535"]))]
+    pub(crate) ports: Vec<String>,
     /// How long an endpoint may take to answer, in milliseconds, where a subscription does not say.
     #[schema(example = 10_000)]
     pub(crate) timeout_millis: u64,
@@ -84,6 +88,14 @@ pub(crate) struct RetriesDocument {
     pub(crate) day: u32,
 }
 
+/// A port, or a range of them.
+fn written(ports: &RangeInclusive<u16>) -> String {
+    match (ports.start(), ports.end()) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}-{last}"),
+    }
+}
+
 /// Shows what the installation allows.
 #[utoipa::path(
     get, path = "/limits", tag = "quotas", operation_id = "limits",
@@ -102,6 +114,7 @@ pub(crate) async fn show(
         daily_quota: config.subscription.daily_quota,
         requests_per_second: config.subscription.requests_per_second,
         time_zone: config.quota.time_zone.name(),
+        ports: config.egress.allow_ports.iter().map(written).collect(),
         timeout_millis: millis(config.delivery.timeout),
         max_timeout_millis: millis(config.delivery.max_timeout),
         response_body_bytes: config.delivery.response_body_bytes,

@@ -78,11 +78,12 @@ const MAILS: [ShownColumn; 7] = [
     (Column::time("ended").spare(1), "/finishedAt"),
 ];
 
-const LIMITS: [Shown; 19] = [
+const LIMITS: [Shown; 20] = [
     ("subscriptions, at most", "/subscriptions"),
     ("notifications a day", "/dailyQuota"),
     ("days begin in", "/timeZone"),
     ("requests a second", "/requestsPerSecond"),
+    ("ports of endpoints", "/ports"),
     ("timeout in ms", "/timeoutMillis"),
     ("timeout in ms, at most", "/maxTimeoutMillis"),
     ("retries, plan SHORT", "/retries/SHORT"),

@@ -65,6 +65,11 @@ pub enum EndpointError {
         "the URL has a port that is not delivered to; use 443, or another one that the operator has opened"
     )]
     PortNotAllowed,
+    /// The same of a URL that names no port: it is the scheme that has it.
+    #[error(
+        "the URL begins with http://, whose port 80 is not delivered to; use https://, or name a port that the operator has opened"
+    )]
+    HttpPort,
     /// Characters that HTTP has no place for.
     #[error("the URL has characters that HTTP does not allow; percent-encode them")]
     Characters,
@@ -133,7 +138,12 @@ impl Endpoint {
             return Err(EndpointError::PlainHttp);
         }
         if policy.check_port(self.port()).is_err() {
-            return Err(EndpointError::PortNotAllowed);
+            let is_of_http = self.0.transport == Transport::Plain && self.0.url.port().is_none();
+            return Err(if is_of_http {
+                EndpointError::HttpPort
+            } else {
+                EndpointError::PortNotAllowed
+            });
         }
         let known = self.known_address();
         let Some(address) = known else { return Ok(()) };

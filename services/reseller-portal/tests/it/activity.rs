@@ -280,6 +280,7 @@ async fn limits_are_those_of_the_configuration(portal: Portal) {
         (&limits["secrets"], &limits["notificationDays"]),
         (&json!(5), &json!(7))
     );
+    assert_eq!(limits["ports"], json!(["443", "8443", "1024-65535"]));
 }
 
 #[testkit::test]

@@ -159,6 +159,11 @@ fn plain_http_is_an_endpoint_only_where_it_is_allowed() {
     assert!(check_endpoint("https://127.0.0.1/", &closed).is_ok());
     assert_eq!(
         refused("http://receiver.internal/", &open),
+        EndpointError::HttpPort,
+        "no port was typed"
+    );
+    assert_eq!(
+        refused("http://receiver.internal:81/", &open),
         EndpointError::PortNotAllowed
     );
 }

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from . import samples
 from .figures import read
 from .markdown import Prose, badge, slug, table
 from .types import Types
@@ -123,7 +124,10 @@ class Reference:
         yield from ("```sh", *self.curl(path, method, operation), "```", "")
         answer = answer_of(operation)
         if answer:
-            sample = json.dumps(self.types.sample(answer), indent=2, ensure_ascii=False)
+            told = self.types.sample(answer)
+            if operation["operationId"] in samples.OPERATIONS:
+                told |= samples.OPERATIONS[operation["operationId"]]
+            sample = json.dumps(told, indent=2, ensure_ascii=False)
             yield from ("is answered with", "", "```json", *sample.split("\n"), "```", "")
 
     def parameters(self, parameters: list[dict]) -> list[str]:
@@ -144,13 +148,18 @@ class Reference:
             if status in COMMON:
                 continue
             content = answer.get("content", {})
+            headers = (
+                f" Header `{name}`: {self.prose(header['description'])}"
+                for name, header in answer.get("headers", {}).items()
+            )
+            meaning = self.prose(answer["description"]) + "".join(headers)
             problems = content.get("application/problem+json", {}).get("examples", {})
             if problems:
                 kinds = ", ".join(f"[`{name}`](#problem-{name})" for name in problems)
-                yield status, self.prose(answer["description"]), kinds
+                yield status, meaning, kinds
             else:
                 bodies = [self.types.name(media["schema"]) for media in content.values()]
-                yield status, self.prose(answer["description"]), ", ".join(bodies) or "none"
+                yield status, meaning, ", ".join(bodies) or "none"
 
     def curl(self, path: str, method: str, operation: dict) -> list[str]:
         """The request on a command line. The names in the path become variables of the shell."""
@@ -172,9 +181,9 @@ class Reference:
 
 
 def answer_of(operation: dict) -> dict | None:
-    """The schema of what a success is answered with, if it is JSON."""
-    good = (answer for status, answer in operation["responses"].items() if status.startswith("2"))
-    content = next(good, {}).get("content", {})
+    """The schema of what a success is answered with, if it is JSON: of one that was done rather than only counted."""
+    good = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
+    content = good[-1].get("content", {}) if good else {}
     return content.get("application/json", {}).get("schema")
 
 

@@ -15,6 +15,7 @@ MEND = {
     "unauthorized": "Send your key: `Authorization: Bearer pr_…`.",
     "forbidden": "Use a key of the role reseller; one of the role reseller-viewer only looks. Ask the operators for one.",
     "not-found": "Nothing of yours has this identifier. List what there is.",
+    "method-not-allowed": "Look the operation up in [the reference](api/index.md): the path has other methods.",
     "validation": "Change the fields that `errors` lists.",
     "malformed-body": "`detail` says where the JSON cannot be read.",
     "invalid-query": "`errors` names the parameter and what it accepts.",
@@ -38,6 +39,15 @@ MEND = {
     "replay-completed": "Nothing: it is done.",
     "internal": "Try again later; tell the operators when it lasts.",
     "unavailable": "Try again after `Retry-After` seconds.",
+}
+
+
+# No operation answers with these, so that the document has no example of them.
+EVERYWHERE = {
+    "method-not-allowed": (
+        405,
+        "The path exists, but not for this method; the Allow header lists those it has.",
+    ),
 }
 
 
@@ -74,7 +84,7 @@ def check_page(openapi: dict, vectors: dict, site: Path) -> None:
 
 def problems(openapi: dict, prose: Prose) -> list[str]:
     """A row for each kind of problem, by status."""
-    found: dict[str, tuple[int, str]] = {}
+    found: dict[str, tuple[int, str]] = dict(EVERYWHERE)
     for item in openapi["paths"].values():
         for operation in item.values():
             for status, answer in operation["responses"].items():

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator
 
+from . import samples
 from .markdown import Prose, slug, table
+from .samples import TIME
 
 PREFIX = "#/components/schemas/"
 LIST = "List_"
 # Of the house; no operation of resellers uses them.
 LEFT_OUT = {"AdminQuotaRequest", "Approval", "Denial", "Readiness"}
-TIME = "2026-11-20T00:00:00Z"
 ID = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d"
 # Lists within lists are shown empty from here on.
 DEEPEST = 4
@@ -135,6 +136,7 @@ class Types:
         """An answer as it looks, with everything that it can hold."""
         if "example" in schema:
             return schema["example"]
+        called = schema.get("$ref", "").removeprefix(PREFIX)
         schema = self.resolve(schema)
         if "example" in schema:
             return schema["example"]
@@ -149,7 +151,11 @@ class Types:
         for name, field in schema.get("properties", {}).items():
             merged[name] = self.sample(field, depth + 1)
         if merged or "properties" in schema:
-            return merged
+            if called.startswith(LIST):
+                # The document repeats a type within lists of it.
+                entry = samples.TYPES.get(called.removeprefix(LIST), {})
+                merged["items"] = [one | entry for one in merged["items"]]
+            return merged | samples.TYPES.get(called, {})
         kinds = schema.get("type", "object")
         if "null" in kinds:
             return None

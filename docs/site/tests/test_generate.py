@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from generate import api, errors, figures
+from generate import api, errors, figures, samples
 from generate.markdown import Prose, badge, slug
 
 SITE = Path(__file__).resolve().parents[1]
@@ -120,6 +120,45 @@ class Reference(unittest.TestCase):
             shown += 1
         self.assertGreater(shown, 20)
 
+    def properties(self, schema: dict) -> dict:
+        """The fields of a type, with those of the types that it is made of."""
+        if "$ref" in schema:
+            schema = OPENAPI["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+        fields = dict(schema.get("properties", {}))
+        for part in schema.get("allOf", []):
+            fields |= self.properties(part)
+        return fields
+
+    def test_what_samples_hold_besides_their_own_examples_are_fields_and_values_of_their_types(self) -> None:
+        types = OPENAPI["components"]["schemas"]
+        told = [(name, types[name], fields) for name, fields in samples.TYPES.items()]
+        for _, _, operation in self.operations():
+            name = operation["operationId"]
+            if name in samples.OPERATIONS:
+                told.append((name, api.answer_of(operation), samples.OPERATIONS[name]))
+        self.assertEqual(len(told), len(samples.TYPES) + len(samples.OPERATIONS))
+        for name, schema, fields in told:
+            known = self.properties(schema)
+            for field, value in fields.items():
+                self.assertEqual(faults(known[field], value), [], f"{name}.{field}")
+
+    def test_a_sample_does_not_contradict_itself(self) -> None:
+        def sample(path: str, method: str) -> dict:
+            section = self.section(OPENAPI["paths"][path][method])
+            return json.loads(section.split("```json\n")[1].split("\n```")[0])
+
+        self.assertFalse(sample("/endpoint-checks", "post")["passed"], "one of its steps failed")
+        for act, state in (("activate", "ACTIVE"), ("deactivate", "DEACTIVATED"), ("verify", "PENDING_VERIFICATION")):
+            self.assertEqual(sample(f"/subscriptions/{{id}}/{act}", "post")["state"], state)
+        listed = sample("/subscriptions/{id}/notifications", "get")["items"][0]
+        self.assertEqual((listed["status"], listed["end"]), ("RETRY", None))
+        self.assertFalse(sample("/subscriptions/{id}/resends", "post")["dryRun"], "it was not asked for")
+        self.assertEqual(sample("/subscriptions/{id}/replays", "post")["status"], "RUNNING")
+
+    def test_an_answer_tells_its_headers(self) -> None:
+        section = self.section(OPENAPI["paths"]["/subscriptions/{id}"]["get"])
+        self.assertIn("Header `ETag`: ", section)
+
     def test_nothing_of_the_house_is_told(self) -> None:
         self.assertNotRegex(self.text, r"\b(reseller|portal)\.[a-z]+[A-Z.]")
         self.assertNotIn("/admin/", self.text)
@@ -224,6 +263,13 @@ class Completeness(unittest.TestCase):
         document = json.loads(json.dumps(OPENAPI).replace('"last-secret"', '"lost-secret"'))
         with self.assertRaisesRegex(ValueError, "lost-secret"):
             errors.problems(document, Prose(CONFIG))
+
+    def test_a_problem_of_no_operation_is_told_as_the_code_has_it(self) -> None:
+        kinds = (CHECKOUT / "libs/http-api/src/kind.rs").read_text(encoding="utf-8")
+        for name, (_, meaning) in errors.EVERYWHERE.items():
+            self.assertIn(f'"{name}"', kinds)
+            self.assertIn(f'"{meaning}"', kinds)
+        self.assertIn("`method-not-allowed` | 405 |", "\n".join(errors.problems(OPENAPI, Prose(CONFIG))))
 
 
 class Figures(unittest.TestCase):

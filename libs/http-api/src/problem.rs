@@ -17,11 +17,9 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 /// What is wrong with one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FieldProblem {
-    /// The field's name, as in the request; empty for the body as a whole.
-    #[schema(example = "cronExpression")]
+    /// The field's name, as in the request, or the parameter's; empty for the body as a whole.
     pub field: Cow<'static, str>,
-    /// What is wrong with it.
-    #[schema(example = "is not a cron expression: column 3, field minute: 61 is not between 0 and 59")]
+    /// What is wrong with it, as a sentence that begins with its name would go on.
     pub detail: String,
     /// Line of the body, from 1, when the body could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]

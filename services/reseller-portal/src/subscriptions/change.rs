@@ -29,15 +29,15 @@ use crate::request::{Manager, Reseller};
 pub(crate) struct ChangePayload {
     /// Another endpoint, which has to be verified before anything is sent there.
     #[serde(deserialize_with = "present")]
-    #[schema(value_type = Option<String>, max_length = 2048, example = "https://reseller.example/hooks/domains")]
+    #[schema(value_type = String, required = false, max_length = 2048, example = "https://reseller.example/hooks/domains")]
     pub(crate) url: Option<Option<String>>,
     /// The new filter, as a whole. It is asked when an event comes in: what waits already is still sent.
     #[serde(deserialize_with = "present")]
-    #[schema(value_type = Option<Vec<String>>, min_items = 1, max_items = 200, example = json!(["domain.*"]))]
+    #[schema(value_type = Vec<String>, required = false, min_items = 1, max_items = 200, example = json!(["domain.*"]))]
     pub(crate) event_types: Option<Option<Vec<String>>>,
     /// Who is told about trouble and changes of state.
     #[serde(deserialize_with = "present")]
-    #[schema(value_type = Option<String>, max_length = 254, example = "ops@reseller.example")]
+    #[schema(value_type = String, required = false, max_length = 254, example = "ops@reseller.example")]
     pub(crate) email: Option<Option<String>>,
     /// The reseller's own words. Bytes of UTF-8 are counted.
     #[serde(deserialize_with = "present")]
@@ -81,11 +81,11 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
     security(("apiKey" = [])),
     params(
         ("id" = uuid::Uuid, Path, description = "The subscription's identifier."),
-        ("If-Match" = Option<String>, Header, description = "The ETag of the subscription that the change was made of."),
+        ("If-Match" = Option<String>, Header, description = "The ETag, quotes included, that GET /subscriptions/{id} or the last PATCH answered with: of the subscription that the change was made of. Without it, or with *, whatever it is now is changed."),
     ),
     request_body = ChangePayload,
     responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument,
-        headers(("ETag" = String, description = "The version of what can be changed."))))
+        headers(("ETag" = String, description = "The version of what can be changed, for the If-Match of the next change."))))
 )]
 pub(crate) async fn change(
     State(app): State<Arc<App>>,

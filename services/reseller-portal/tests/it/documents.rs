@@ -19,6 +19,23 @@ fn every_operation_that_needs_a_key_names_its_problems() {
     testkit::openapi::assert_references_resolve(&document);
 }
 
+/// What all APIs share must not speak of one of them.
+#[test]
+fn examples_are_of_this_api_and_what_may_not_be_null_is_not_said_to_be() {
+    let document = serde_json::to_value(reseller_portal::openapi()).unwrap();
+    assert!(!document.to_string().contains("cronExpression"));
+    let change = &document["components"]["schemas"]["SubscriptionChange"];
+    for (field, kind) in [
+        ("url", json!("string")),
+        ("eventTypes", json!("array")),
+        ("email", json!("string")),
+        ("description", json!(["string", "null"])),
+    ] {
+        assert_eq!(change["properties"][field]["type"], kind, "{field}");
+    }
+    assert!(change["required"].is_null(), "a change names what it changes");
+}
+
 #[testkit::test]
 async fn the_documents_and_the_sending_addresses_need_no_key(pool: PgPool) {
     let networks = ["203.0.113.7/32", "2001:db8::/48", "198.51.100.0/24"];

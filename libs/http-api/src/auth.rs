@@ -268,19 +268,27 @@ pub(crate) fn presented(headers: &HeaderMap) -> Result<&str, Problem> {
             NO_KEY,
         ));
     };
-    key_in(value).ok_or_else(|| {
-        Problem::unauthorized(
-            "the Authorization header must be \"Bearer\" and an API key, which starts with pr_",
-            BAD_KEY,
-        )
-    })
+    let detail = match bearer(value) {
+        Some(key) if is_key(key) => return Ok(key),
+        Some(key) if !key.is_empty() => {
+            "the API key is not of the right form, which is pr_ and 64 hexadecimal digits; a part of it may be missing"
+        }
+        _ => {
+            "the Authorization header must be \"Bearer\" and an API key, which is pr_ and 64 hexadecimal digits"
+        }
+    };
+    Err(Problem::unauthorized(detail, BAD_KEY))
 }
 
 /// The key in `Bearer pr_…`.
 pub(crate) fn key_in(authorization: &HeaderValue) -> Option<&str> {
+    bearer(authorization).filter(|key| is_key(key))
+}
+
+/// What stands after `Bearer`.
+fn bearer(authorization: &HeaderValue) -> Option<&str> {
     let (scheme, key) = authorization.to_str().ok()?.split_once(' ')?;
-    let key = key.trim();
-    (scheme.eq_ignore_ascii_case("Bearer") && is_key(key)).then_some(key)
+    scheme.eq_ignore_ascii_case("Bearer").then_some(key.trim())
 }
 
 fn is_key(text: &str) -> bool {
@@ -292,34 +300,42 @@ fn is_key(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn key_of(authorization: &str) -> Option<String> {
+    fn key_of(authorization: &str) -> Result<String, Problem> {
         let mut headers = HeaderMap::new();
         headers.insert(
             header::AUTHORIZATION,
             HeaderValue::from_str(authorization).unwrap(),
         );
-        presented(&headers).ok().map(str::to_owned)
+        presented(&headers).map(str::to_owned)
     }
 
     #[test]
     fn the_scheme_is_not_case_sensitive_and_the_key_is_taken_as_it_is() {
         let key = domain::key::format_key(&[7; 32]);
         for scheme in ["Bearer", "bearer", "BEARER"] {
-            assert_eq!(key_of(&format!("{scheme} {key}")), Some(key.clone()));
+            assert_eq!(key_of(&format!("{scheme} {key}")).unwrap(), key);
         }
     }
 
     #[test]
     fn what_is_not_a_key_is_refused_without_asking() {
-        for authorization in [
-            "",
-            "Bearer",
-            "Bearer ",
-            "Basic cHI6cHI=",
-            "Bearer pr_123",
-            "pr_ab",
-        ] {
-            assert_eq!(key_of(authorization), None, "{authorization}");
+        for authorization in ["", "Bearer", "Bearer ", "Basic cHI6cHI=", "pr_ab"] {
+            let problem = key_of(authorization).unwrap_err();
+            assert!(problem.detail().contains("must be \"Bearer\""), "{authorization}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_the_wrong_form_is_told_the_right_one() {
+        let key = domain::key::format_key(&[7; 32]);
+        for wrong in ["pr_x", &key[..66], &key[3..], &format!("{key}0")] {
+            let problem = key_of(&format!("Bearer {wrong}")).unwrap_err();
+            assert!(
+                problem
+                    .detail()
+                    .starts_with("the API key is not of the right form")
+            );
+            assert!(!problem.detail().contains(wrong), "a key is never repeated");
         }
     }
 }

@@ -91,6 +91,14 @@ pub enum FieldError {
         /// The field's name on the wire.
         field: &'static str,
     },
+    /// Another request changes the field.
+    #[error("cannot be changed here; {how}")]
+    Elsewhere {
+        /// The field's name on the wire.
+        field: &'static str,
+        /// Which request does.
+        how: &'static str,
+    },
 }
 
 impl FieldError {
@@ -100,7 +108,8 @@ impl FieldError {
             Self::Missing { field }
             | Self::TooLong { field, .. }
             | Self::NulCharacter { field }
-            | Self::NotYours { field } => Cow::Borrowed(field),
+            | Self::NotYours { field }
+            | Self::Elsewhere { field, .. } => Cow::Borrowed(field),
             Self::Email => "email".into(),
             Self::NothingSelected | Self::TooManyEntries { .. } => "eventTypes".into(),
             Self::NoFilter { index, .. } | Self::UnknownEventType { index, .. } => {

@@ -91,6 +91,8 @@ pub struct ChangeDraft {
     pub daily_quota: bool,
     /// Whether the requests per second are to be changed, to whatever.
     pub requests_per_second: bool,
+    /// What is named and changed by other requests, each with which one that is.
+    pub elsewhere: Vec<(&'static str, &'static str)>,
 }
 
 /// Changes that were found acceptable; `None` changes nothing.
@@ -161,6 +163,10 @@ impl SubscriptionChange {
             .timeout_millis
             .and_then(|timeout| found.take(check_timeout(timeout, bounds.max_timeout)));
         found.refuse_limits(draft.daily_quota, draft.requests_per_second);
+        let elsewhere = draft.elsewhere.into_iter();
+        found
+            .0
+            .extend(elsewhere.map(|(field, how)| FieldError::Elsewhere { field, how }));
         if !found.0.is_empty() {
             return Err(found.0);
         }
@@ -306,14 +312,23 @@ mod tests {
             email: Some(None),
             daily_quota: true,
             requests_per_second: true,
+            elsewhere: vec![("secret", "make a new one")],
             ..ChangeDraft::default()
         };
         let errors = SubscriptionChange::check(draft, bounds(&catalogue())).unwrap_err();
         let fields: Vec<_> = errors.iter().map(FieldError::field).collect();
         assert_eq!(
             fields,
-            ["url", "eventTypes", "email", "dailyQuota", "requestsPerSecond"]
+            [
+                "url",
+                "eventTypes",
+                "email",
+                "dailyQuota",
+                "requestsPerSecond",
+                "secret"
+            ]
         );
         assert!(errors[3].to_string().contains("/quota-requests"));
+        assert_eq!(errors[5].to_string(), "cannot be changed here; make a new one");
     }
 }

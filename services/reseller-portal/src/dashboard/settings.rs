@@ -221,6 +221,8 @@ fn changes(form: &SubscriptionForm, now: &SubscriptionDocument) -> ChangePayload
             .then_some(Some(form.retry_client_errors)),
         daily_quota: None,
         requests_per_second: None,
+        secret: None,
+        state: None,
     }
 }
 

@@ -65,7 +65,19 @@ pub(crate) struct ChangePayload {
     #[serde(deserialize_with = "present")]
     #[schema(ignore)]
     pub(crate) requests_per_second: Option<Value>,
+    #[serde(deserialize_with = "present")]
+    #[schema(ignore)]
+    pub(crate) secret: Option<Value>,
+    #[serde(deserialize_with = "present")]
+    #[schema(ignore)]
+    pub(crate) state: Option<Value>,
 }
+
+/// Which request changes the secret.
+const NEW_SECRET: &str =
+    "make a new one, beside which the old one signs on for a while, with POST /subscriptions/{id}/secrets";
+/// Which requests change the state.
+const COMMANDS: &str = "use POST /subscriptions/{id}/activate, /deactivate, /pause, /resume or /verify";
 
 /// Tells a field that is null from one that is missing.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
@@ -163,6 +175,13 @@ pub(crate) fn validate(
         retry_client_errors: payload.retry_client_errors,
         daily_quota: payload.daily_quota.is_some(),
         requests_per_second: payload.requests_per_second.is_some(),
+        elsewhere: [
+            ("secret", NEW_SECRET, payload.secret.is_some()),
+            ("state", COMMANDS, payload.state.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(field, how, is_named)| is_named.then_some((field, how)))
+        .collect(),
     };
     let (change, url) = all_or_errors(SubscriptionChange::check(draft, bounds), endpoint)?;
     Ok(SubscriptionChange {

@@ -83,6 +83,24 @@ async fn limits_are_refused_with_the_way_to_them(portal: Portal) {
 }
 
 #[testkit::test]
+async fn what_another_request_changes_is_refused_with_that_request(portal: Portal) {
+    let path = format!("/subscriptions/{}", id_of(&portal.created().await));
+    let body = json!({"secret": "whsec_x", "state": null, "description": "changed"});
+    let problem = portal
+        .refused("PATCH", &path, Some(&body), (422, "validation"))
+        .await;
+    assert_eq!(fields(&problem), ["secret", "state"]);
+    for (place, request) in ["POST /subscriptions/{id}/secrets", "/subscriptions/{id}/activate"]
+        .iter()
+        .enumerate()
+    {
+        let detail = problem["errors"][place]["detail"].as_str().unwrap();
+        assert!(detail.contains(request), "{detail}");
+    }
+    assert_eq!(portal.see(&path).await["description"], "Domains");
+}
+
+#[testkit::test]
 async fn another_endpoint_has_to_be_verified_first(portal: Portal) {
     for state in [SubscriptionState::Active, SubscriptionState::Degraded] {
         portal.clock.advance(TimeDelta::minutes(1));

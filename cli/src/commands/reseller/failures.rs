@@ -16,12 +16,16 @@ use crate::shown::{self, ShownColumn};
 #[command(after_help = "\
 Of each sum, `postrider notifications list --status FAILED,GIVEN_UP --error ERROR --code CODE` lists the notifications.
 
-Example:
-  postrider notifications failures 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --since 3d --until 2h")]
+Examples:
+  postrider notifications failures 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --since 3d --until 2h
+  postrider notifications failures --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
 pub(crate) struct FailuresArgs {
     /// Of which subscription; of all that are the reseller's if none is given.
     #[arg(value_parser = identifier)]
     subscription: Option<Uuid>,
+    /// The same, as other commands take it.
+    #[arg(long = "subscription", value_name = "ID", value_parser = identifier, conflicts_with = "subscription")]
+    of: Option<Uuid>,
     /// Failed at this time or later, within the last 7 days; a time, or an age such as 3d.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
     since: Option<DateTime<Utc>>,
@@ -44,7 +48,10 @@ const SUMS: [ShownColumn; 5] = [
 pub(super) async fn run(args: FailuresArgs) -> anyhow::Result<()> {
     let written = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
     let query = search::query([
-        ("subscription", args.subscription.map(|id| id.to_string())),
+        (
+            "subscription",
+            args.subscription.or(args.of).map(|id| id.to_string()),
+        ),
         ("since", args.since.map(written)),
         ("until", args.until.map(written)),
     ]);

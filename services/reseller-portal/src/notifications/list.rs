@@ -33,7 +33,7 @@ pub(crate) struct NotificationParams {
     /// Of these event types of the catalogue, retired ones among them, separated by commas; of any when missing. Prefixes are not taken.
     #[param(example = "domain.created")]
     pub(crate) event_type: Option<String>,
-    /// Of this event: what its caller called it (`eventId`), or its identifier. Goes with no other filter.
+    /// Of this event: what its caller called it (`eventId`), or its identifier; however long ago it was. The other filters are applied as well.
     #[param(example = "order-4711")]
     pub(crate) event_id: Option<String>,
     /// Of events that were accepted at this time or later; never of more than 7 days ago.
@@ -64,9 +64,9 @@ pub(crate) async fn list(
     app.subscription(&reseller, id).await?;
     app.require_event_types(&reseller, &filter.event_types).await?;
     if let Some(event) = &params.event_id {
-        check_alone(&params)?;
         let found = of_event(&app, &reseller, (id, event));
         let row = http_api::by(reseller.deadline, ("the notifications", "read"), found).await?;
+        let row = row.filter(|row| is_asked(row, &filter, &params));
         let held = app.held_back(&reseller, id).await?;
         let items = row.into_iter().map(|row| RowDocument::of(row, held));
         return Ok(Json(List::new(items.collect(), None)));
@@ -82,21 +82,12 @@ pub(crate) async fn list(
     Ok(Json(List::new(items, page.next.map(paging::write_id))))
 }
 
-/// An event becomes one notification of a subscription at most.
-fn check_alone(params: &NotificationParams) -> Result<(), Problem> {
-    for (name, is_given) in [
-        ("status", params.status.is_some()),
-        ("eventType", params.event_type.is_some()),
-        ("since", params.since.is_some()),
-        ("until", params.until.is_some()),
-        ("cursor", params.cursor.is_some()),
-    ] {
-        if is_given {
-            let detail = "does not go with eventId, which names one event: leave one of the two out";
-            return Err(Problem::query(name, detail));
-        }
-    }
-    Ok(())
+/// Whether what became of an event is what is asked for besides. It is found however long ago it was, unless a time is named.
+fn is_asked(row: &NotificationRow, filter: &NotificationFilter, params: &NotificationParams) -> bool {
+    (filter.statuses.is_empty() || filter.statuses.contains(&row.status))
+        && (filter.event_types.is_empty() || filter.event_types.contains(&row.event_type))
+        && params.since.is_none_or(|since| row.accepted_at >= since)
+        && params.until.is_none_or(|until| row.accepted_at < until)
 }
 
 /// What became of an event for a subscription of the reseller.

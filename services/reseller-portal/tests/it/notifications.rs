@@ -299,6 +299,15 @@ async fn what_became_of_an_event_is_found_by_what_its_caller_called_it(portal: P
     for path in [none, format!("{path}order-18")] {
         assert_eq!(portal.see(&path).await["items"], json!([]), "{path}");
     }
-    let both = format!("{path}order-17&status=SENT");
-    portal.refused("GET", &both, None, (400, "invalid-query")).await;
+    let since = encoded(portal.now());
+    for (besides, is_found) in [
+        ("status=FAILED&eventType=domain.created", true),
+        ("status=SENT", false),
+        ("eventType=contact.updated", false),
+        (&*format!("since={since}"), false),
+        (&*format!("until={since}"), true),
+    ] {
+        let found = portal.see(&format!("{path}order-17&{besides}")).await;
+        assert_eq!(found["items"] != json!([]), is_found, "{besides}");
+    }
 }

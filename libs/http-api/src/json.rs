@@ -252,6 +252,7 @@ fn alone(text: &str) -> &str {
         "premature end of input" | "input contains invalid characters" => {
             "must be a time such as 2026-11-21T12:00:00Z"
         }
+        text if text.starts_with("UUID parsing failed: ") => "must be a UUID",
         text => text,
     }
 }

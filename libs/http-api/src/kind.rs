@@ -41,7 +41,7 @@ impl ProblemKind {
         "invalid-query",
         StatusCode::BAD_REQUEST,
         "The query is not valid",
-        "A parameter of the query string is unknown or holds what cannot be accepted; each of them is listed.",
+        "A parameter of the query string is unknown or holds what cannot be accepted; each that is unknown or not of its form is listed, of those out of bounds the first.",
     );
     /// The API key is missing or unknown.
     pub const UNAUTHORIZED: Self = Self::new(

@@ -105,7 +105,10 @@ fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection
         let read = alone.parse().ok().map(|uri| Query::<T>::try_from_uri(&uri));
         if let Some(Err(error)) = read {
             let text = error.body_text();
-            let detail = json::plain(text.rsplit(": ").next().unwrap_or(&text));
+            // Behind what was to be read and the parameter's name.
+            let said = text.split_once(": ").map_or(&*text, |(_, said)| said);
+            let of_value = said.strip_prefix(&format!("{name}: ")).unwrap_or(said);
+            let detail = json::plain(of_value);
             wrong.push(FieldProblem::new(
                 name.into_owned(),
                 format!("cannot be {value:?}: {detail}"),
@@ -184,6 +187,7 @@ mod tests {
     struct Part {
         limit: Option<u32>,
         cursor: Option<String>,
+        subscription: Option<Uuid>,
     }
 
     fn uri(query: &str) -> Uri {
@@ -197,9 +201,12 @@ mod tests {
 
     #[test]
     fn every_parameter_that_is_unknown_wrong_or_there_twice_is_named() {
-        let Query(Part { limit, cursor }) = Query::try_from_uri(&uri("limit=1")).unwrap();
-        assert_eq!((limit, cursor), (Some(1), None));
-        let problem = refused("curser=a&limit=x&cursor=a&cursor=b");
+        let Query(part) = Query::<Part>::try_from_uri(&uri("limit=1")).unwrap();
+        assert_eq!(
+            (part.limit, part.cursor, part.subscription),
+            (Some(1), None, None)
+        );
+        let problem = refused("curser=a&limit=x&subscription=abc&cursor=a&cursor=b");
         let errors = problem.errors().iter();
         let told: Vec<_> = errors
             .map(|error| (&*error.field, error.detail.as_str()))
@@ -209,6 +216,7 @@ mod tests {
             [
                 ("curser", "is no parameter of this request; did you mean cursor?"),
                 ("limit", "cannot be \"x\": must be a whole number"),
+                ("subscription", "cannot be \"abc\": must be a UUID"),
                 ("cursor", "is there twice"),
             ]
         );

@@ -135,9 +135,9 @@ async fn one_is_cancelled_and_a_secret_revoked_only_when_that_is_confirmed() {
         .route("/notifications/{id}/cancel", post(cancel))
         .route("/subscriptions/{id}/secrets/{secret}", delete(revoke));
     let url = pretended(router).await;
-    let acts: [(fn(&str, &str) -> Finished, String, &str); 4] = [
+    let acts = [
         (
-            operator,
+            operator as fn(&str, &str) -> Finished,
             format!("cancel push {SUBSCRIPTION} --note over"),
             "cancel the push",
         ),

@@ -11,7 +11,7 @@ use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
-use crate::portal::{Portal, answer};
+use crate::portal::{Portal, answer, fields};
 
 async fn made(portal: &Portal, id: Uuid, state: NotificationState, minutes: i64) -> MadeNotification {
     NotificationRow::in_state(state, id)

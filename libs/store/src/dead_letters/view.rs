@@ -77,8 +77,8 @@ pub struct DeadLetterView {
     /// The bulk job that did so, if one did.
     #[serde(rename = "jobId", skip_serializing_if = "Option::is_none")]
     pub job: Option<Uuid>,
-    /// Of one that was replayed, where its push or notification stands now: `DELIVERED`, `WAITING`, `FAILED_AGAIN`, `CANCELLED`, or `GONE`
-    /// when that is not stored any more.
+    /// Of one that was replayed, what came of that replay: `DELIVERED`, `WAITING`, `FAILED_AGAIN` (whatever came of a later one), `CANCELLED`,
+    /// or `GONE` when its push or notification is not stored any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "DELIVERED")]
     pub outcome: Option<Fate>,
@@ -87,30 +87,10 @@ pub struct DeadLetterView {
 impl Store {
     /// The dead letters with these identifiers, in their order; those that do not exist are left out.
     pub async fn find_dead_letters(&self, ids: &[Uuid]) -> Result<Vec<DeadLetterView>, Error> {
-        Ok(sqlx::query_as!(
-            DeadLetterView,
-            r#"
-            SELECT d.id, d.lane AS "lane: Name<_>", d.state AS "state: Name<_>", d.reason AS "reason: Name<_>", d.fingerprint,
-                   d.target, d.detail, d.push_id AS push, d.notification_id AS notification,
-                   d.subscription_id AS subscription, d.reseller_id AS reseller, d.event_type, d.prototype,
-                   d.attempts AS "attempts!: Nullable<Count>", d.error_type, d.created_at, d.resolved_at, d.resolved_by, d.note,
-                   d.job_id AS job,
-                   CASE WHEN d.state <> 'REPLAYED' THEN NULL
-                        WHEN t.status IS NULL THEN 'GONE'
-                        WHEN t.status = 'SENT' THEN 'DELIVERED'
-                        WHEN t.status = 'GIVEN_UP' AND t.reason = 'CANCELLED' THEN 'CANCELLED'
-                        WHEN t.status IN ('FAILED', 'GIVEN_UP') THEN 'FAILED_AGAIN'
-                        ELSE 'WAITING' END AS "outcome!: Nullable<Name<_>>"
-            FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place) JOIN dead_letters d ON d.id = i.id
-            LEFT JOIN LATERAL (
-                SELECT status, reason FROM push_notifications WHERE d.state = 'REPLAYED' AND id = d.push_id
-                UNION ALL
-                SELECT status, reason FROM notifications WHERE d.state = 'REPLAYED' AND id = d.notification_id LIMIT 1) AS t ON true
-            ORDER BY i.place
-            "#,
-            ids,
+        Ok(
+            sqlx::query_file_as!(DeadLetterView, "queries/dead_letters/find_dead_letters.sql", ids,)
+                .fetch_all(&self.pool)
+                .await?,
         )
-        .fetch_all(&self.pool)
-        .await?)
     }
 }

@@ -14,7 +14,7 @@ use crate::{DeadLetterLane, Error, Store};
 /// identifiers are random.
 const EXAMINED_MAX: i64 = 20_000;
 
-/// Where a push or a notification stands that was made due again.
+/// What came of making a push or a notification due again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
@@ -23,7 +23,7 @@ pub enum Fate {
     Delivered,
     /// Not ended yet.
     Waiting,
-    /// Failed or given up again.
+    /// Failed or given up again, whatever came of a later replay.
     FailedAgain,
     /// Cancelled since.
     Cancelled,
@@ -40,7 +40,7 @@ pub struct Fates {
     pub delivered: u64,
     /// Not ended yet.
     pub waiting: u64,
-    /// Failed or given up again.
+    /// Failed or given up again, whatever came of a later replay.
     pub failed: u64,
     /// Cancelled since.
     pub cancelled: u64,
@@ -99,7 +99,7 @@ impl JobOutcome {
 }
 
 impl Store {
-    /// Where that stands now what the job `id` has made due again. `None` while the index that finds it is still being made.
+    /// What became of what the job `id` has made due again. `None` while the index that finds it is still being made.
     pub async fn dead_letter_job_outcome(&self, id: Uuid) -> Result<Option<JobOutcome>, Error> {
         let outcomes = self.dead_letter_job_outcomes(&[id]).await?;
         Ok(outcomes.map(|mut outcomes| outcomes.remove(&id).unwrap_or_default()))

@@ -47,6 +47,7 @@ mod quota_requests;
 mod reading;
 mod recoveries;
 mod releases;
+mod replay_outcomes;
 mod rescue;
 mod reseller;
 mod resolution;

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::examined::not_indexed;
 use crate::request::Viewer;
 
-/// What became of what a job has made due again: pushes and notifications, as they stand now.
+/// What became of what a job has made due again: pushes and notifications. What failed again and was replayed later by others has failed again.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeadLetterJobOutcome)]
@@ -40,7 +40,7 @@ pub(crate) struct FatesDocument {
     pub(crate) delivered: u64,
     /// Not ended yet: they will be tried, or tried again.
     pub(crate) waiting: u64,
-    /// Failed or given up again; each has a dead letter again.
+    /// Failed or given up again, whatever came of a later replay; each got a dead letter again.
     pub(crate) failed_again: u64,
     /// Cancelled by an operator since.
     pub(crate) cancelled: u64,

@@ -1,10 +1,11 @@
 //! `postrider dead-letters groups`.
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{ArgPredicate, PossibleValuesParser};
 use domain::clock::{Clock as _, SystemClock};
 use serde::Deserialize;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::filter::FilterArgs;
 use super::{by_reseller, nothing};
@@ -22,8 +23,11 @@ pub(crate) struct GroupsArgs {
     /// By what: the cause and its place, or whose they are.
     #[arg(long, default_value = "cause", value_parser = PossibleValuesParser::new(["cause", "reseller"]))]
     by: String,
+    /// Replayed or discarded by this job; then in any state, unless one is given.
+    #[arg(long, value_name = "ID")]
+    job: Option<Uuid>,
     /// In this state.
-    #[arg(long, default_value = "OPEN", value_parser = PossibleValuesParser::new(["OPEN", "REPLAYED", "DISCARDED", "ALL"]))]
+    #[arg(long, default_value = "OPEN", default_value_if("job", ArgPredicate::IsPresent, "ALL"), value_parser = PossibleValuesParser::new(["OPEN", "REPLAYED", "DISCARDED", "ALL"]))]
     state: String,
     /// How many groups, or resellers.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -85,6 +89,9 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
     let filter = args.filter.found(&api).await?;
     let mut query = filter.filter(SystemClock.now());
     query.insert("state".to_owned(), args.state.as_str().into());
+    if let Some(job) = args.job {
+        query.insert("job".to_owned(), job.to_string().into());
+    }
     query.insert("limit".to_owned(), args.limit.into());
     let form = args.form.form();
     if args.by == "reseller" {

@@ -1,9 +1,10 @@
 //! `postrider dead-letters list`.
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{ArgPredicate, PossibleValuesParser};
 use domain::clock::{Clock as _, SystemClock};
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::filter::FilterArgs;
 use super::nothing;
@@ -19,8 +20,11 @@ const DETAIL_MAX: usize = 80;
 pub(crate) struct ListArgs {
     #[command(flatten)]
     filter: FilterArgs,
+    /// Replayed or discarded by this job; then in any state, unless one is given.
+    #[arg(long, value_name = "ID")]
+    job: Option<Uuid>,
     /// In this state.
-    #[arg(long, default_value = "OPEN", value_parser = PossibleValuesParser::new(["OPEN", "REPLAYED", "DISCARDED", "ALL"]))]
+    #[arg(long, default_value = "OPEN", default_value_if("job", ArgPredicate::IsPresent, "ALL"), value_parser = PossibleValuesParser::new(["OPEN", "REPLAYED", "DISCARDED", "ALL"]))]
     state: String,
     /// Which come first.
     #[arg(long, default_value = "newest", value_parser = PossibleValuesParser::new(["newest", "oldest"]))]
@@ -61,6 +65,9 @@ pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
     let filter = args.filter.found(&api).await?;
     let mut query = filter.filter(SystemClock.now());
     query.insert("state".to_owned(), args.state.as_str().into());
+    if let Some(job) = args.job {
+        query.insert("job".to_owned(), job.to_string().into());
+    }
     query.insert("order".to_owned(), args.order.as_str().into());
     let document = args.part.of(&api, "/dead-letters", query).whole().await?;
     let form = args.form.form();
@@ -124,6 +131,8 @@ fn table_of(letters: &[DeadLetter]) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
 
     fn dead_letter(id: &str, fingerprint: &str, target: &str, detail: &str) -> DeadLetter {
@@ -141,6 +150,24 @@ mod tests {
             notification_id: Some("019ab2f0-5b1c-7c3e-9d41-6f1f2a3b4c61".to_owned()),
             outcome: None,
         }
+    }
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        list: ListArgs,
+    }
+
+    #[test]
+    fn what_a_job_has_resolved_is_of_any_state_unless_one_is_given() {
+        let job = "--job 019ab2f0-5b1c-7c3e-9d41-6f1f2a3b4c5e";
+        let state = |options: &str| {
+            let line = Line::try_parse_from(format!("x {options}").split_whitespace());
+            line.expect("a command line").list.state
+        };
+        assert_eq!(state(""), "OPEN");
+        assert_eq!(state(job), "ALL");
+        assert_eq!(state(&format!("{job} --state DISCARDED")), "DISCARDED");
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub(crate) enum DeadLettersCommand {
 Examples:
   postrider dead-letters list                                     what is open
   postrider dead-letters list --fingerprint 'delivery/http/*' --reseller acme --newer-than 2h
+  postrider dead-letters list --job 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d    what a job has sent again, and what came of each
   postrider dead-letters list --state ALL --order oldest --limit 200 --json")]
     #[command(visible_alias = "ls")]
     List(list::ListArgs),

@@ -68,6 +68,8 @@ pub struct DeadLetterFilter {
     pub since: Option<DateTime<Utc>>,
     /// Created before this.
     pub until: Option<DateTime<Utc>>,
+    /// Resolved by this job: none that is open.
+    pub job: Option<Uuid>,
 }
 
 impl DeadLetterFilter {
@@ -114,6 +116,9 @@ impl DeadLetterFilter {
         if let Some(until) = self.until {
             query.push(" AND created_at < ").push_bind(until);
         }
+        if let Some(job) = self.job {
+            query.push(" AND job_id = ").push_bind(job);
+        }
     }
 
     /// Whether the tallies by kind of failure know all that it asks for.
@@ -123,8 +128,9 @@ impl DeadLetterFilter {
             &self.reseller,
             &self.event_type,
             &self.prototype,
+            &self.job,
         );
-        matches!(others, (None, None, None, None))
+        matches!(others, (None, None, None, None, None))
     }
 
     /// Whether it chooses among the kinds of failure, and the tallies know the rest of it.
@@ -147,6 +153,7 @@ impl DeadLetterFilter {
             ("prototype", self.prototype.clone()),
             ("since", self.since.map(time)),
             ("until", self.until.map(time)),
+            ("job", self.job.map(|id| id.to_string())),
         ];
         let fields = fields
             .into_iter()
@@ -177,6 +184,7 @@ impl DeadLetterFilter {
                 "prototype" => filter.prototype = whole(),
                 "since" => filter.since = Some(read(text, stored)?),
                 "until" => filter.until = Some(read(text, stored)?),
+                "job" => filter.job = Some(read(text, stored)?),
                 _ => return Err(corrupt(stored)),
             }
         }
@@ -213,6 +221,7 @@ mod tests {
             prototype: Some("Hello".to_owned()),
             since: Some(DateTime::UNIX_EPOCH),
             until: DateTime::from_timestamp_micros(1_795_000_000_123_456),
+            job: Some(Uuid::from_u128(8)),
         };
         for filter in [whole, DeadLetterFilter::default()] {
             assert_eq!(DeadLetterFilter::from_json(&filter.to_json()).unwrap(), filter);

@@ -140,7 +140,10 @@ impl Store {
 
     /// The newest dead letters of the streams, counted one by one.
     async fn groups_by_dead_letter(&self, filter: &DeadLetterFilter, limit: u32) -> Result<Vec<Row>, Error> {
-        let lead = Lead::of(filter);
+        let lead = match filter.job {
+            Some(job) if self.has_resolved_at_most(job, COUNTED_MAX).await? => Lead::Job,
+            _ => Lead::of(filter),
+        };
         let mut query = QueryBuilder::new("WITH examined AS MATERIALIZED (SELECT l.*");
         lead.keys(&mut query, filter);
         query.push(

@@ -25,10 +25,11 @@ pub(super) fn fingerprint_of(filter: &DeadLetterFilter) -> (Option<String>, bool
     }
 }
 
-/// The states that a filter lets through.
+/// The states that a filter lets through. What a job has resolved is not open.
 pub(super) fn states_of(filter: &DeadLetterFilter) -> Vec<&'static str> {
     let all = DeadLetterState::ALL.into_iter();
     all.filter(|state| filter.state.is_none_or(|wanted| wanted == *state))
+        .filter(|state| filter.job.is_none() || *state != DeadLetterState::Open)
         .map(DeadLetterState::as_str)
         .collect()
 }

@@ -12,6 +12,7 @@ use super::filter::DeadLetterFilter;
 use super::kinds::kinds_of;
 use super::streams::Lead;
 use super::view::DeadLetterView;
+use crate::indexes::LateIndex;
 use crate::webhook::Page;
 use crate::{Error, Store};
 
@@ -74,9 +75,15 @@ impl Store {
         })
     }
 
-    /// The index that leads through a list. The kinds do when there are few enough of them to take the head of each.
+    /// The index that leads through a list. The kinds do when there are few enough of them to take the head of each, a job when it has
+    /// resolved few enough to sort them.
     async fn lead_of(&self, filter: &DeadLetterFilter, limit: usize) -> Result<Lead, Error> {
         let lead = Lead::of(filter);
+        if let Some(job) = filter.job {
+            let most = i64::try_from(EXAMINED_MAX).unwrap_or(i64::MAX);
+            let is_small = self.has_resolved_at_most(job, most).await?;
+            return Ok(if is_small { Lead::Job } else { lead });
+        }
         if !filter.names_kinds() {
             return Ok(lead);
         }
@@ -87,6 +94,21 @@ impl Store {
         } else {
             Lead::Kinds(kinds)
         })
+    }
+
+    /// Whether a job has resolved `most` dead letters at most, as far as the index says that finds them.
+    pub(super) async fn has_resolved_at_most(&self, job: Uuid, most: i64) -> Result<bool, Error> {
+        if !self.has_index(LateIndex::DeadLettersByJob).await? {
+            return Ok(false);
+        }
+        let resolved = sqlx::query_scalar!(
+            r#"SELECT count(*) AS "count!" FROM (SELECT FROM dead_letters WHERE job_id = $1 LIMIT $2) AS resolved"#,
+            job,
+            most.saturating_add(1),
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(resolved <= most)
     }
 
     async fn examine(

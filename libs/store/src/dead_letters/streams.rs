@@ -21,10 +21,12 @@ pub(super) enum Lead {
     EventType,
     /// By reseller.
     Reseller,
+    /// By the job that resolved them: all of them are sorted, since that index knows no time.
+    Job,
 }
 
 impl Lead {
-    /// The index that knows a filter's most selective part. Kinds are left to the caller, who has to read them.
+    /// The index that knows a filter's most selective part. Kinds and jobs are left to the caller, who has to look how many there are.
     pub(super) fn of(filter: &DeadLetterFilter) -> Self {
         if filter.subscription.is_some() {
             Self::Subscription
@@ -98,6 +100,7 @@ impl Lead {
                     ..rest
                 } == none
             }
+            Self::Job => DeadLetterFilter { job: None, ..rest } == none,
         }
     }
 
@@ -127,7 +130,7 @@ impl Lead {
                     .push_bind(column(|kind| &kind.target))
                     .push("::text[]) AS k(in_lane, of_fingerprint, of_target)");
             }
-            Self::Subscription | Self::Prototype | Self::EventType | Self::Reseller => {}
+            Self::Subscription | Self::Prototype | Self::EventType | Self::Reseller | Self::Job => {}
         }
     }
 
@@ -152,6 +155,7 @@ impl Lead {
             Self::Reseller => query
                 .push(" AND d.reseller_id = ")
                 .push_bind(text(&filter.reseller)),
+            Self::Job => query.push(" AND d.job_id = ").push_bind(filter.job),
         };
         if let Some(since) = filter.since {
             query.push(" AND d.created_at >= ").push_bind(since);

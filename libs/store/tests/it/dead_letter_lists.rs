@@ -34,6 +34,7 @@ fn matches(filter: &DeadLetterFilter, letter: &DeadLetterView) -> bool {
         && same(&filter.prototype, letter.prototype.as_deref())
         && filter.since.is_none_or(|since| letter.created_at >= since)
         && filter.until.is_none_or(|until| letter.created_at < until)
+        && filter.job.is_none_or(|job| letter.job == Some(job))
 }
 
 async fn all_dead_letters(pool: &PgPool, store: &Store) -> Vec<DeadLetterView> {
@@ -197,6 +198,77 @@ async fn the_pages_of_every_filter_hold_each_matching_dead_letter_once_and_in_or
         expected.reverse();
         let newest = page_through(&store, &filter, DeadLetterOrder::Newest, limit).await;
         assert_eq!(newest, expected, "{filter:?}");
+    }
+}
+
+#[testkit::database_test]
+async fn what_a_job_has_resolved_is_listed_and_counted_by_its_index_and_without_it(pool: PgPool) {
+    make_dead_letters(&pool, 400).await;
+    let store = Store::from_pool(pool.clone());
+    let job = Uuid::from_u128(7);
+    sqlx::query(
+        "UPDATE dead_letters SET job_id = $1 WHERE state <> 'OPEN' AND reason IN ('FAILED', 'GIVEN_UP')",
+    )
+    .bind(job)
+    .execute(&pool)
+    .await
+    .unwrap();
+    let all = all_dead_letters(&pool, &store).await;
+    let of_job = || DeadLetterFilter {
+        job: Some(job),
+        ..DeadLetterFilter::default()
+    };
+    let filters = [
+        of_job(),
+        DeadLetterFilter {
+            state: Some(DeadLetterState::Replayed),
+            ..of_job()
+        },
+        DeadLetterFilter {
+            lane: Some(DeadLetterLane::Push),
+            fingerprint: text("swrve/*"),
+            ..of_job()
+        },
+        DeadLetterFilter {
+            reseller: text("reseller-1"),
+            ..of_job()
+        },
+        DeadLetterFilter {
+            state: Some(DeadLetterState::Open),
+            ..of_job()
+        },
+        DeadLetterFilter {
+            job: Some(Uuid::from_u128(8)),
+            ..of_job()
+        },
+    ];
+    for has_index in [true, false] {
+        if !has_index {
+            sqlx::query("DROP INDEX dead_letters_job")
+                .execute(&pool)
+                .await
+                .unwrap();
+        }
+        for filter in &filters {
+            let mut expected: Vec<_> = all.iter().filter(|letter| matches(filter, letter)).collect();
+            let oldest = page_through(&store, filter, DeadLetterOrder::Oldest, 7).await;
+            assert_eq!(
+                oldest.iter().collect::<Vec<_>>(),
+                expected,
+                "{has_index} {filter:?}"
+            );
+            expected.reverse();
+            let newest = page_through(&store, filter, DeadLetterOrder::Newest, 7).await;
+            assert_eq!(
+                newest.iter().collect::<Vec<_>>(),
+                expected,
+                "{has_index} {filter:?}"
+            );
+            let groups = store.group_dead_letters(filter, 1_000).await.unwrap();
+            assert_eq!(groups.total, expected.len() as u64, "{has_index} {filter:?}");
+        }
+        let resolved = all.iter().filter(|letter| letter.job == Some(job)).count();
+        assert!(resolved > 10, "{resolved} of the job");
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
 }
 
 /// The fields of the form of filters.
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "state",
     "lane",
     "reason",
@@ -54,6 +54,7 @@ const FIELDS: [&str; 11] = [
     "subscription",
     "eventType",
     "prototype",
+    "job",
 ];
 
 /// The views of what a filter chooses: address, name, and whether it is this one.

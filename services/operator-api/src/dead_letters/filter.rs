@@ -14,7 +14,7 @@ const TEXT_MAX_BYTES: usize = 1_000;
 /// How much of a prototype a dead letter keeps, in characters.
 const PROTOTYPE_MAX: usize = 200;
 
-/// A filter as it was written. What is missing restricts nothing, but for the state, which is then `OPEN`.
+/// A filter as it was written. What is missing restricts nothing, but for the state, which is then `OPEN`, or any with a job.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FilterText<'a> {
     pub(crate) lane: Option<&'a str>,
@@ -28,6 +28,7 @@ pub(crate) struct FilterText<'a> {
     pub(crate) prototype: Option<&'a str>,
     pub(crate) since: Option<DateTime<Utc>>,
     pub(crate) until: Option<DateTime<Utc>>,
+    pub(crate) job: Option<&'a str>,
 }
 
 /// A word that means nothing: its name, and what it must be.
@@ -51,7 +52,8 @@ impl FilterText<'_> {
     /// [`Wrong`] names the first word that means nothing, and what is possible there.
     pub(crate) fn read(&self) -> Result<DeadLetterFilter, Wrong> {
         let state = match self.state {
-            None => Some(DeadLetterState::Open),
+            // What a job has resolved is not open.
+            None => self.job.is_none().then_some(DeadLetterState::Open),
             Some("ALL") => None,
             some => word(
                 "state",
@@ -82,6 +84,7 @@ impl FilterText<'_> {
             prototype: prototype(self.prototype)?,
             since: time("since", self.since)?,
             until: time("until", self.until)?,
+            job: self.job.map(job).transpose()?,
         };
         if let (Some(since), Some(until)) = (filter.since, filter.until)
             && since >= until
@@ -162,6 +165,11 @@ fn subscription(text: &str) -> Result<uuid::Uuid, Wrong> {
     text.parse().map_err(|_| wrong("subscription", detail))
 }
 
+fn job(text: &str) -> Result<uuid::Uuid, Wrong> {
+    let detail = "must be the identifier of a job, such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+    text.parse().map_err(|_| wrong("job", detail))
+}
+
 pub(crate) fn event_type(text: &str) -> Result<String, Wrong> {
     if domain::subscription::is_event_type(text) {
         return Ok(text.to_owned());
@@ -169,9 +177,12 @@ pub(crate) fn event_type(text: &str) -> Result<String, Wrong> {
     Err(wrong("eventType", EventError::Type.to_string()))
 }
 
-/// Reads the filter whose words are the fields of `$given`.
+/// Reads the filter whose words are the fields of `$given`, of a job that is given beside it.
 macro_rules! read {
     ($given:expr) => {
+        $crate::dead_letters::filter::read!($given, None)
+    };
+    ($given:expr, $job:expr) => {
         $crate::dead_letters::filter::FilterText {
             lane: $given.lane.as_deref(),
             state: $given.state.as_deref(),
@@ -184,6 +195,7 @@ macro_rules! read {
             prototype: $given.prototype.as_deref(),
             since: $given.since,
             until: $given.until,
+            job: $job,
         }
         .read()
     };
@@ -226,12 +238,14 @@ macro_rules! query_with_filter {
             since: Option<chrono::DateTime<chrono::Utc>>,
             /// Written before this time.
             until: Option<chrono::DateTime<chrono::Utc>>,
+            /// Replayed or discarded by this job: then of any state, unless one is given.
+            job: Option<String>,
             $($(#[$doc])* $field: $type,)*
         }
 
         impl $name {
             fn filter(&self) -> Result<store::DeadLetterFilter, crate::dead_letters::filter::Wrong> {
-                crate::dead_letters::filter::read!(self)
+                crate::dead_letters::filter::read!(self, self.job.as_deref())
             }
         }
     };

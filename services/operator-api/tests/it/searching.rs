@@ -450,6 +450,12 @@ async fn the_outcome_of_a_job_tells_what_became_of_what_it_has_sent_again(rig: &
         .collect();
     of_each.sort_unstable();
     assert_eq!(of_each, ["DELIVERED", "DELIVERED", "FAILED_AGAIN", "WAITING"]);
+    for (job, count) in [(job, 4), (Uuid::now_v7(), 0)] {
+        let resolved = rig.see(&format!("/dead-letters?job={job}")).await;
+        assert_eq!(resolved["items"].as_array().unwrap().len(), count, "{resolved}");
+        let groups = rig.see(&format!("/dead-letters/groups?job={job}")).await;
+        assert_eq!(groups["total"], json!(count), "{groups}");
+    }
     let open = rig.see("/dead-letters").await;
     let open = open["items"].as_array().unwrap();
     assert!(!open.is_empty(), "what failed again is open again");

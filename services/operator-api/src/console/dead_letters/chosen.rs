@@ -7,11 +7,12 @@ use http_api::{Params, Problem, ProblemKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
+use uuid::Uuid;
 
 use crate::console::frame::Frame;
 
 /// The words of a filter, in the order in which they are said.
-const WORDS: [(&str, &str); 11] = [
+const WORDS: [(&str, &str); 12] = [
     ("state", "state"),
     ("lane", "lane"),
     ("reason", "reason"),
@@ -23,6 +24,7 @@ const WORDS: [(&str, &str); 11] = [
     ("prototype", "prototype"),
     ("since", "since"),
     ("until", "before"),
+    ("job", "job"),
 ];
 
 /// Times that are seen from now, in an address that is not tied to a day. The API takes moments alone.
@@ -47,12 +49,18 @@ impl Chosen {
         Self(said.collect())
     }
 
-    /// What the fields of a form say.
+    /// What the fields of the form of a job say; its field `job` is the job that it makes.
     pub(in crate::console) fn written(field: impl Fn(&str) -> Option<String>) -> Self {
         let words = WORDS
             .iter()
+            .filter(|(name, _)| *name != "job")
             .filter_map(|(name, _)| Some(((*name).to_owned(), field(name)?)));
         Self(words.collect())
+    }
+
+    /// What a job has resolved: `state` is what it made of them.
+    pub(in crate::console) fn resolved_by(job: Uuid, state: &str) -> Self {
+        Self::default().with("state", state).with("job", job.to_string())
     }
 
     /// What a job keeps; of open dead letters, as every job is.
@@ -87,7 +95,7 @@ impl Chosen {
 
     /// Whether only open ones are meant: nothing else can be replayed or discarded.
     pub(in crate::console) fn is_open(&self) -> bool {
-        matches!(self.word("state"), "" | "OPEN")
+        matches!(self.word("state"), "" | "OPEN") && self.word("job").is_empty()
     }
 
     fn without_state(&self) -> Self {
@@ -267,6 +275,24 @@ mod tests {
         assert_eq!(since("7d").as_deref(), Some("2026-11-16T14:00:00Z"));
         assert_eq!(since("2026-11-16T14:00:00Z"), None);
         assert_eq!(Chosen::default().pinned(&now), None);
+    }
+
+    #[test]
+    fn what_a_job_has_resolved_is_not_open_whatever_the_state_says() {
+        let job = Uuid::from_u128(7);
+        let resolved = Chosen::resolved_by(job, "REPLAYED");
+        assert_eq!(
+            resolved.link("/list", &[]),
+            format!("/list?state=REPLAYED&job={job}")
+        );
+        assert_eq!(resolved.said(), format!("state REPLAYED, job {job}"));
+        assert!(!resolved.with("state", "").is_open() && !resolved.with("state", "").is_empty());
+    }
+
+    #[test]
+    fn a_job_that_a_form_makes_is_no_word_of_its_filter() {
+        let field = |name: &str| ["lane", "job"].contains(&name).then(|| "push".to_owned());
+        assert_eq!(Chosen::written(field), chosen(&[("lane", "push")]));
     }
 
     #[test]

@@ -27,7 +27,7 @@ const SHOWN: [usize; 3] = [50, 100, 200];
 /// Words of the address that are this page's own.
 const OWN: [&str; 3] = ["by", "order", "limit"];
 /// What the tallies by hour do not know.
-const NOT_BY_HOUR: [&str; 4] = ["reseller", "subscription", "eventType", "prototype"];
+const NOT_BY_HOUR: [&str; 5] = ["reseller", "subscription", "eventType", "prototype", "job"];
 
 #[derive(Template)]
 #[template(path = "dead_letters.html")]

@@ -296,6 +296,18 @@ impl Job {
         format!("{counts}{skipped}.")
     }
 
+    /// Where what it has resolved is listed, and how much that is: its filter finds open ones alone.
+    fn resolved(&self) -> Option<(String, String)> {
+        let state = if self.job.action == "replay" {
+            "REPLAYED"
+        } else {
+            "DISCARDED"
+        };
+        let list = || Chosen::resolved_by(self.job.id, state).link("/console/dead-letters/list", &[]);
+        let done = self.job.done;
+        (done > 0).then(|| (list(), counted(done, "dead letter", "dead letters")))
+    }
+
     /// Of a cancelled one, how many it has not looked at.
     fn untouched(&self) -> String {
         let left = self.job.matching.saturating_sub(self.job.examined);

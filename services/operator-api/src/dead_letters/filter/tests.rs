@@ -89,6 +89,14 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
         ),
         (
             FilterText {
+                job: Some("the last one"),
+                ..none()
+            },
+            "job",
+            "identifier of a job",
+        ),
+        (
+            FilterText {
                 until: "-9999-01-01T00:00:00Z".parse().ok(),
                 ..none()
             },
@@ -125,4 +133,14 @@ fn what_is_open_is_meant_unless_something_else_is_said() {
     assert_eq!(state(None), Some(DeadLetterState::Open));
     assert_eq!(state(Some("ALL")), None);
     assert_eq!(state(Some("DISCARDED")), Some(DeadLetterState::Discarded));
+    let of_job = FilterText {
+        job: Some("019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d"),
+        ..FilterText::default()
+    };
+    let filter = of_job.read().unwrap();
+    assert_eq!(
+        (filter.state, filter.job.is_some()),
+        (None, true),
+        "what a job has resolved is not open"
+    );
 }

@@ -4,6 +4,7 @@ use domain::key::Role;
 use domain::push::PushState;
 use serde_json::{Value, json};
 use testkit::push_factory::PushRow;
+use uuid::Uuid;
 
 use super::letters;
 use crate::console::{Browser, holds};
@@ -277,6 +278,48 @@ async fn a_job_is_begun_with_care_once_and_its_rate_is_changed(rig: &Rig) {
     holds(&operator.see("/console/jobs").await, &["Paused"]);
     let (_, page) = operator.act(&format!("{to}/resume"), &[]).await;
     holds(&page, &["The job goes on"]);
+}
+
+#[testkit::test]
+async fn what_an_ended_job_has_replayed_is_listed_from_its_page(rig: &Rig) {
+    let job = Uuid::now_v7();
+    let push = PushRow::in_state(PushState::Sent)
+        .make(&rig.it.pool)
+        .await
+        .id
+        .uuid();
+    sqlx::query(
+        "INSERT INTO dead_letter_jobs (id, action, status, filter, per_second, until, matching, examined, done, created_by, created_at,
+                                       paced_to, updated_at, finished_at)
+         VALUES ($1, 'REPLAY', 'COMPLETED', '{\"lane\": \"push\"}', 100, now(), 1, 1, 1, 'ann', now(), now(), now(), now())",
+    )
+    .bind(job)
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    sqlx::query(
+        "INSERT INTO dead_letters (lane, reason, fingerprint, detail, push_id, state, resolved_at, resolved_by, job_id)
+         VALUES ('push', 'FAILED', 'swrve/503', 'busy', $1, 'REPLAYED', now(), 'ann', $2)",
+    )
+    .bind(push)
+    .bind(job)
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let page = operator.see(&format!("/console/jobs/{job}")).await;
+    holds(&page, &[&format!("job={job}\">1 dead letter</a>"), "lane push"]);
+    assert!(
+        !page.contains("/console/dead-letters/list?lane=push"),
+        "none of its filter is open: {page}"
+    );
+    let list = format!("/console/dead-letters/list?state=REPLAYED&job={job}");
+    let list = operator.see(&list).await;
+    let push = push.to_string();
+    holds(
+        &list,
+        &[&push, "1 match, the newest first", "id=\"job\" name=\"job\""],
+    );
 }
 
 #[testkit::test]

@@ -1,9 +1,12 @@
 //! `dead-letters replay`, `dead-letters discard`, `jobs`, `audit`: as the engineer on call types them.
 
 use domain::key::Role;
+use domain::notification::NotificationState;
 use domain::push::PushState;
 use serde_json::Value;
+use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
+use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, key_of_the_house};
 use uuid::Uuid;
 
@@ -81,6 +84,29 @@ async fn a_filter_that_matches_nothing_fails_and_says_what_may_have_been_meant(i
             && run.stderr.contains("such as https://hooks.acme.example;"),
         "{run:?}"
     );
+}
+
+#[testkit::test]
+async fn a_dry_run_of_a_replay_says_what_waits_for_a_retry_and_is_passed_by(it: Installation) {
+    let desk = Desk::open(&it).await;
+    let subscription = SubscriptionRow::active().make(&it.pool).await;
+    for state in [NotificationState::Failed, NotificationState::Retry] {
+        NotificationRow::in_state(state, subscription)
+            .make(&it.pool)
+            .await;
+    }
+    let passed_by =
+        "1 notification of the subscription waits for a retry and no dead letter, so that this passes by";
+    let of = |verb: &str| format!("dead-letters {verb} --subscription {subscription} --dry-run");
+    let counted = desk.run(&of("replay"), None);
+    assert_eq!(counted.code, Some(0), "{counted:?}");
+    assert!(
+        counted.stdout.contains("1 dead letter,") && counted.stderr.contains(passed_by),
+        "{counted:?}"
+    );
+    let discarded = desk.run(&of("discard"), Some("a test"));
+    assert_eq!(discarded.code, Some(0), "{discarded:?}");
+    assert!(!discarded.stderr.contains("for a retry"), "{discarded:?}");
 }
 
 #[testkit::test]

@@ -210,6 +210,9 @@ async fn resolve(
         }
         if args.dry_run {
             show(&preview, form)?;
+            if action == Action::Replay {
+                note_retries(&api, &new).await?;
+            }
             return Ok(ExitCode::SUCCESS);
         }
         confirm(action, &preview, (args.limit, args.yes))?;

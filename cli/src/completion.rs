@@ -60,6 +60,7 @@ fn values(path: &[String], argument: &Arg) -> Option<Values> {
     match argument.get_long() {
         Some("event-type" | "event-types" | "type") => return Some(Values::EventTypes),
         Some("fingerprint") => return Some(Values::Fingerprints),
+        Some("job") => return Some(Values::Jobs),
         Some("reseller") => return Some(Values::Resellers),
         Some("subscription") => return Some(subscriptions),
         Some(_) => return None,
@@ -198,6 +199,7 @@ mod tests {
             ("dead-letters list", "subscription", subscriptions(true)),
             ("dead-letters replay", "fingerprint", Some(Values::Fingerprints)),
             ("jobs show", "id", Some(Values::Jobs)),
+            ("dead-letters list", "job", Some(Values::Jobs)),
             ("event list", "reseller", Some(Values::Resellers)),
             ("notifications show", "id", None),
             ("keys create", "name", None),

@@ -92,9 +92,12 @@ impl SwrveWatch {
         Self::with(Trust::Wary { proofs: PROOFS })
     }
 
-    /// For a lane that is held.
-    pub fn holding() -> Self {
-        Self::with(Trust::None)
+    /// For a lane that is held, and where it is known, since when nothing but failures came.
+    pub fn holding(since: Option<DateTime<Utc>>) -> Self {
+        Self {
+            since,
+            ..Self::with(Trust::None)
+        }
     }
 
     fn with(trust: Trust) -> Self {
@@ -119,7 +122,10 @@ impl SwrveWatch {
     /// Takes an outcome of the time `at` in, and says whether it counts. The failure that decides is spared.
     pub fn observe(&mut self, push: PushId, sign: Sign, at: DateTime<Utc>) -> HoldDecision {
         match (sign, self.trust) {
-            (Sign::Works, Trust::None) => HoldDecision::Counts,
+            (Sign::Works, Trust::None) => {
+                self.since = None;
+                HoldDecision::Counts
+            }
             (Sign::Works, trust) => {
                 let proofs = match trust {
                     Trust::Wary { proofs } => proofs - 1,
@@ -133,7 +139,10 @@ impl SwrveWatch {
                 *self = Self::with(trust);
                 HoldDecision::Counts
             }
-            (_, Trust::None) => HoldDecision::Spared,
+            (_, Trust::None) => {
+                self.fails_at(at);
+                HoldDecision::Spared
+            }
             (_, trust) => {
                 self.accuse(push, sign, at);
                 if !self.convinces(trust, at) {
@@ -146,12 +155,16 @@ impl SwrveWatch {
     }
 
     fn accuse(&mut self, push: PushId, sign: Sign, at: DateTime<Utc>) {
-        // The earlier of the two: a clock that is set back must not put the hold off.
-        self.since = Some(self.since.map_or(at, |since| since.min(at)));
+        self.fails_at(at);
         self.silent += usize::from(sign == Sign::Silent);
         if self.failed.len() < ACCUSED_MAX {
             self.failed.insert(push);
         }
+    }
+
+    /// The earlier of the two: a clock that is set back must not put the hold off.
+    fn fails_at(&mut self, at: DateTime<Utc>) {
+        self.since = Some(self.since.map_or(at, |since| since.min(at)));
     }
 
     fn convinces(&self, trust: Trust, at: DateTime<Utc>) -> bool {

@@ -28,9 +28,10 @@ struct State {
 }
 
 impl HealthWatch {
-    /// For a term that begins: nothing has been heard of Swrve yet.
+    /// For a term that begins: nothing has been heard of Swrve yet, but what the watch knows of the term before.
     pub(crate) fn new(watch: SwrveWatch) -> Self {
-        Metric::PushFailingSince.set(f64::NAN);
+        let since = watch.failing_since();
+        Metric::PushFailingSince.set(since.map_or(f64::NAN, |since| since.timestamp() as f64));
         Self {
             holds: watch::Sender::new(watch.holds()),
             state: Mutex::new(State {
@@ -98,6 +99,11 @@ impl HealthWatch {
         self.state().words.clone()
     }
 
+    /// Since when nothing but failures came.
+    pub(crate) fn failing_since(&self) -> Option<DateTime<Utc>> {
+        self.state().watch.failing_since()
+    }
+
     /// The pushes that were hit while it was not known yet.
     pub(crate) fn accused(&self) -> Vec<PushId> {
         self.state().watch.accused()
@@ -108,13 +114,66 @@ impl HealthWatch {
     }
 }
 
+/// A failure as it stands with its attempt: by Swrve's own code, else by the HTTP status.
 fn words(outcome: &SendOutcome) -> String {
     match outcome {
-        SendOutcome::Refused { status, message, .. } if message.starts_with(&status.to_string()) => {
-            message.clone()
+        SendOutcome::Refused {
+            status,
+            code,
+            message,
+        } => {
+            let code = code.map_or_else(|| status.to_string(), |code| code.to_string());
+            if message.starts_with(&code) {
+                message.clone()
+            } else {
+                format!("{code} {message}")
+            }
         }
-        SendOutcome::Refused { status, message, .. } => format!("{status} {message}"),
         SendOutcome::Unreachable { message } => message.clone(),
         _ => "accepted".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_by_the_code_that_its_attempt_has() {
+        let refused = |code, message: &str| SendOutcome::Refused {
+            status: 503,
+            code,
+            message: message.to_owned(),
+        };
+        for (outcome, said) in [
+            (refused(Some(5031), "try later"), "5031 try later"),
+            (refused(None, "try later"), "503 try later"),
+            (
+                refused(None, "503 Service Unavailable"),
+                "503 Service Unavailable",
+            ),
+        ] {
+            assert_eq!(words(&outcome), said);
+        }
+    }
+
+    /// The lane is held in another term than that in which the failures began.
+    #[test]
+    fn a_failing_probe_leaves_since_when_swrve_fails() {
+        let push = PushId::at(DateTime::UNIX_EPOCH);
+        let silent = SendOutcome::Unreachable {
+            message: "no answer".to_owned(),
+        };
+        let at = |seconds| DateTime::UNIX_EPOCH + chrono::TimeDelta::seconds(seconds);
+        let known = HealthWatch::new(SwrveWatch::holding(Some(at(5))));
+        let unknown = HealthWatch::new(SwrveWatch::holding(None));
+        for seconds in [40, 41, 42] {
+            known.observe(push, &silent, at(seconds));
+            unknown.observe(push, &silent, at(seconds));
+        }
+        assert_eq!(known.failing_since(), Some(at(5)));
+        assert_eq!(unknown.failing_since(), Some(at(40)));
+        known.observe(push, &SendOutcome::Delivered, at(43));
+        assert_eq!(known.failing_since(), None);
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use broker::{Broker, ConnectionState, Queue};
+use chrono::{DateTime, Utc};
 use config::Config;
 use domain::clock::Clock;
 use domain::push::{RetryPolicy, SwrveWatch, queue_lease};
@@ -46,6 +47,13 @@ pub struct Lane {
     pauses: LaneWatch,
 }
 
+/// What the last term of this process leaves to the next: the lane is held in a term of its own.
+struct LastTerm {
+    epoch: i64,
+    /// Since when Swrve had failed everything.
+    failing_since: Option<DateTime<Utc>>,
+}
+
 impl Lane {
     /// Prepares it; fails when the client of Swrve cannot be set up as configured.
     pub fn new(
@@ -85,12 +93,13 @@ impl Lane {
         // Without a series from the beginning on, Prometheus would not see the first one as an increase.
         Metric::PushLeaderTakeovers.increment(0);
         Metric::PushPoolSize.set(self.config.pool_size() as f64);
+        let mut last = None;
         while let Some(term) = self.next_term(&candidate, &shutdown).await {
             tracing::info!(epoch = term.lease().epoch, "leading the push lane");
             Metric::PushLeader.set(1);
             Metric::PushLeaderEpoch.set(term.lease().epoch as f64);
             Metric::PushLeaderTakeovers.increment(u64::from(term.is_takeover()));
-            if let Err(error) = self.serve(term, &shutdown).await {
+            if let Err(error) = self.serve(term, &mut last, &shutdown).await {
                 tracing::error!(error = error_chain(&error), "the push lane could not be served");
                 // Another replica may have more luck meanwhile.
                 let _ = tokio::time::timeout(self.config.push.leader.ttl, shutdown.cancelled()).await;
@@ -104,13 +113,15 @@ impl Lane {
 
     /// One term. Sends stop first, so that a successor may start; then what is in flight is recorded; the messages are
     /// settled last.
-    async fn serve(&self, term: Term, shutdown: &Shutdown) -> Result<(), Error> {
-        let validity = term.validity();
+    async fn serve(&self, term: Term, last: &mut Option<LastTerm>, shutdown: &Shutdown) -> Result<(), Error> {
+        let (validity, epoch) = (term.validity(), term.lease().epoch);
         let hold = self.hold().await?;
+        // What was heard before another process led is of another time.
+        let heard = last.take().filter(|last| last.epoch + 1 == epoch);
         let health_watch = Arc::new(HealthWatch::new(match &hold {
             None => SwrveWatch::trusting(),
             Some(hold) if hold.answered_at.is_some() => SwrveWatch::wary(),
-            Some(_) => SwrveWatch::holding(),
+            Some(_) => SwrveWatch::holding(heard.and_then(|last| last.failing_since)),
         }));
         let (work, inbox) = mpsc::channel(CLAIM_BATCH);
         let (endings, outbox) = mpsc::channel(4 * CLAIM_BATCH);
@@ -187,6 +198,10 @@ impl Lane {
         if hold.is_none() && health_watch.holds() {
             self.forgive(&health_watch).await;
         }
+        *last = Some(LastTerm {
+            epoch,
+            failing_since: health_watch.failing_since(),
+        });
         ended
     }
 

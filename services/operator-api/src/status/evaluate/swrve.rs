@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use runtime::connections::SwrveReport;
 use store::status::SwrveFailure;
 
 use super::{Finding, Known, Severity};
@@ -31,21 +32,27 @@ pub(super) fn evaluate(known: &Known<'_>) -> Option<Finding> {
 fn held(known: &Known<'_>) -> Option<Finding> {
     let hold = known.tables.swrve_hold()?;
     let since = time(hold.since);
-    // The lane is held some time after the first failure; a leader that has just begun has not seen that one.
-    let failing = failing_since(known)
-        .map(|(since, ..)| since)
-        .filter(|at| *at < hold.since);
-    let failing = failing.map_or_else(String::new, |at| {
-        format!(", it has accepted nothing since {}", time(at))
-    });
+    // The lane is held some time after the first failure. A process that took over meanwhile has not seen that one, and one that held the
+    // lane again has seen a push accepted since the hold began.
+    let failing = match heard(known).and_then(|(swrve, _)| swrve.failing_since) {
+        None => String::new(),
+        Some(at) if at < hold.since => format!(", it has accepted nothing since {}", time(at)),
+        Some(at) => format!(", it has accepted nothing since {} or longer", time(at)),
+    };
+    let answer = hold.last_answer.trim_end_matches('.');
+    let probes = match hold.probes {
+        0 => format!("No probe has ended yet; what failed before ended with: {answer}"),
+        probes => format!(
+            "{} failed, the last one with: {answer}",
+            of(probes.unsigned_abs(), "probe has", "probes have")
+        ),
+    };
     let finding = match hold.answered_at {
         None => Finding::new(
             ("swrve-held", Severity::Critical, "swrve-is-down"),
             format!(
-                "The push lane is held since {since}: Swrve is out of order{failing}; {}. {} failed, the last one with: {}.",
+                "The push lane is held since {since}: Swrve is out of order{failing}; {}. {probes}.",
                 of(waiting(known), "push waits", "pushes wait"),
-                of(hold.probes.unsigned_abs(), "probe has", "probes have"),
-                hold.last_answer.trim_end_matches('.')
             ),
             "One push at a time is tried, the next when Swrve has answered it (or swrve.timeoutMillis are over), at most one a second. \
              No attempt is used up and nothing is given up; when Swrve works, everything is sent by itself, the oldest first.",
@@ -94,7 +101,7 @@ fn accepts_nothing(known: &Known<'_>) -> Option<Finding> {
 /// and then the attempts on record decide.
 fn failing_since(known: &Known<'_>) -> Option<(DateTime<Utc>, Duration, bool)> {
     let leader = known.tables.leading().filter(|leader| !leader.is_silent());
-    let heard = leader.and_then(|leader| Some((leader.report.swrve?, leader.beat_at)));
+    let heard = heard(known);
     let is_heard = heard.is_some();
     let (since, seen_at) = match heard {
         Some((swrve, beat_at)) => (swrve.failing_since?, beat_at),
@@ -111,6 +118,19 @@ fn failing_since(known: &Known<'_>) -> Option<(DateTime<Utc>, Duration, bool)> {
     };
     let lasting = (seen_at - since).to_std().unwrap_or_default();
     (lasting >= LASTING).then_some((since, lasting, is_heard))
+}
+
+/// What the leader has heard of Swrve, and when it said so. Between taking over and the first report of that, the process that led last
+/// says it: when the lane is held that is the same one.
+fn heard(known: &Known<'_>) -> Option<(SwrveReport, DateTime<Utc>)> {
+    let dispatchers = known.tables.processes.iter();
+    let led = dispatchers.filter(|it| it.service == "dispatcher" && it.report.leading.is_some());
+    let last_led = led.max_by_key(|it| it.report.leading);
+    let leader = known.tables.leading().or(last_led)?;
+    if leader.is_silent() {
+        return None;
+    }
+    Some((leader.report.swrve?, leader.beat_at))
 }
 
 /// More fails than succeeds, as the alert has it, and for as long as that has it.

@@ -119,6 +119,28 @@ pub(super) const CASES: &[Case] = &[
         },
         "Swrve is out of order, it has accepted nothing since 2026-11-21 10:59:00 UTC; 30 pushes wait. 17 probes",
     ),
+    // The process that led last, before the new term has reported itself; and no probe has ended yet.
+    (
+        "swrve-held",
+        Severity::Critical,
+        |f| {
+            tables(f).holds = vec![store::push::HoldView { probes: 0, ..hold() }];
+            hears(f, Some(61 * MINUTE));
+            one(f, "dispatcher").report.leading = Some(2);
+        },
+        "it has accepted nothing since 2026-11-21 10:59:00 UTC; 0 pushes wait. No probe has ended yet; what failed before ended with: \
+         503 Service Unavailable.",
+    ),
+    // A process that took over in the outage knows what it has heard itself.
+    (
+        "swrve-held",
+        Severity::Critical,
+        |f| {
+            tables(f).holds = vec![hold()];
+            hears(f, Some(Duration::from_secs(2)));
+        },
+        "it has accepted nothing since 2026-11-21 11:59:58 UTC or longer;",
+    ),
     (
         "swrve-catching-up",
         Severity::Notice,

@@ -114,9 +114,17 @@ fn stops(document: &Value) -> Vec<String> {
     };
     let holds = shown::items(&document["holds"]).iter().map(|hold| {
         let probes = hold["probes"].as_u64().unwrap_or_default();
+        let (answered, ended) = (&hold["answeredAt"], &hold["endedAt"]);
+        // Held until it works again, as stories and findings say it; what had waited is sent after that.
+        let until = if answered.is_null() { ended } else { answered };
+        let caught_up = match (time(answered), time(ended)) {
+            (None, _) => String::new(),
+            (Some(_), None) => "; what had waited is being sent".to_owned(),
+            (Some(_), Some(at)) => format!("; what had waited was sent by {at}"),
+        };
         format!(
-            "held {}: {}, {probes} {}, the last failure: {}",
-            span(&hold["since"], &hold["endedAt"]),
+            "held {}: {}, {probes} {}, the last failure: {}{caught_up}",
+            span(&hold["since"], until),
             shown::cell(hold, "/class"),
             if probes == 1 { "probe" } else { "probes" },
             shown::cell(hold, "/lastAnswer")
@@ -174,6 +182,10 @@ mod tests {
                  "probes": 20, "lastAnswer": "503 Service Unavailable"},
                 {"class": "SWRVE", "since": "2026-11-21T10:04:00Z", "answeredAt": null, "endedAt": null, "probes": 1,
                  "lastAnswer": "\u{1b}[2Jno answer"},
+                {"class": "SWRVE", "since": "2026-11-21T10:06:00Z", "answeredAt": "2026-11-21T10:06:30Z",
+                 "endedAt": "2026-11-21T10:06:35Z", "probes": 2, "lastAnswer": "no answer"},
+                {"class": "SWRVE", "since": "2026-11-21T10:07:00Z", "answeredAt": "2026-11-21T10:07:30Z", "endedAt": null,
+                 "probes": 2, "lastAnswer": "no answer"},
             ],
             "pauses": [
                 {"pausedBy": "maria (1)", "pausedAt": "2026-11-21T10:03:00Z", "resumedAt": "2026-11-21T10:03:21.9Z"},
@@ -192,10 +204,20 @@ mod tests {
         assert!(!told[1].contains('\u{1b}'), "{told:?}");
         assert_eq!(
             told[2],
+            "held from 2026-11-21T10:06:00Z to 2026-11-21T10:06:30Z: SWRVE, 2 probes, the last failure: no answer; what had waited was \
+             sent by 2026-11-21T10:06:35Z"
+        );
+        assert!(
+            told[3].starts_with("held from 2026-11-21T10:07:00Z to 2026-11-21T10:07:30Z")
+                && told[3].ends_with("; what had waited is being sent"),
+            "{told:?}"
+        );
+        assert_eq!(
+            told[4],
             "paused from 2026-11-21T10:03:00Z to 2026-11-21T10:03:21Z by maria (1)"
         );
         assert_eq!(
-            told[3],
+            told[5],
             "paused since 2026-11-21T10:05:00Z by maria (1): incident 17"
         );
         assert_eq!(stops(&json!({"items": []})), [""; 0]);

@@ -33,7 +33,9 @@ impl Earlier {
 /// Those of a lane's history, the one first that ended last.
 pub(super) fn earlier(holds: Vec<HoldDocument>, pauses: Vec<PausePeriodDocument>) -> Vec<Earlier> {
     let held = |hold: HoldDocument| {
-        let until = hold.ended_at?;
+        // Held until it worked again, as stories say it: what had waited was sent after that.
+        let ended = hold.ended_at?;
+        let until = hold.answered_at.unwrap_or(ended);
         let what = if hold.class == SWRVE {
             "Swrve was out of order".to_owned()
         } else {
@@ -96,7 +98,9 @@ mod tests {
 
     #[test]
     fn what_goes_on_is_left_out_and_what_ended_last_comes_first() {
-        let holds = vec![hold(0, Some(9)), hold(20, None)];
+        let mut answered = hold(0, Some(11));
+        answered.answered_at = Some(at(9));
+        let holds = vec![answered, hold(20, None)];
         let pauses = vec![pause(1, Some(3)), pause(5, Some(12)), pause(21, None)];
         let over = earlier(holds, pauses);
         let told: Vec<_> = over.iter().map(|stop| (stop.state, stop.seconds())).collect();

@@ -17,6 +17,9 @@ const QUEUED_MAX: i64 = 50_000;
 /// Most outages that are told, the newest ones.
 const TOLD_MAX: i64 = 100;
 
+/// Outages that ended last, one of which was the last to be answered: more than there are classes.
+const LAST_ENDED: i64 = 10;
+
 /// The class of the hold of the push lane.
 pub const SWRVE: &str = "SWRVE";
 
@@ -130,6 +133,22 @@ impl Store {
             interval(HOLD_LEASE),
         )
         .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// When the last outage of either lane was over: of the push lane when Swrve worked again, although what had waited may still be sent.
+    pub async fn last_hold_end(&self) -> Result<Option<DateTime<Utc>>, Error> {
+        Ok(sqlx::query_scalar!(
+            r#"
+            SELECT max(at) FROM (
+                SELECT coalesce(answered_at, ended_at) AS at
+                FROM (SELECT answered_at, ended_at FROM past_holds ORDER BY ended_at DESC LIMIT $1) AS p
+                UNION ALL
+                SELECT coalesce(answered_at, leased_until) FROM holds WHERE answered_at IS NOT NULL OR leased_until < now()) AS h
+            "#,
+            LAST_ENDED,
+        )
+        .fetch_one(&self.pool)
         .await?)
     }
 

@@ -85,6 +85,7 @@ async fn an_outage_that_is_over_stays_known_whichever_leader_ends_it(pool: PgPoo
         assert!(store.change_swrve_hold(&dead, change).await.unwrap());
     }
     let periods = async || store.holds_since(Lane::Push, before, None).await.unwrap();
+    assert_eq!(store.last_hold_end().await.unwrap(), None);
     let going_on = periods().await;
     assert_eq!((going_on.len(), going_on[0].ended_at), (1, None));
     // The next leader goes on with what the dead one began.
@@ -100,6 +101,7 @@ async fn an_outage_that_is_over_stays_known_whichever_leader_ends_it(pool: PgPoo
     assert_eq!((period.since, period.probes), (going_on[0].since, 2));
     assert_eq!(period.last_answer, "502");
     assert!(period.answered_at.is_some() && period.answered_at <= period.ended_at);
+    assert_eq!(store.last_hold_end().await.unwrap(), period.answered_at);
     assert!(!store.change_swrve_hold(&leader, SwrveHold::End).await.unwrap());
     assert!(
         store

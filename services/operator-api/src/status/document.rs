@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use broker::ConnectionState;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::Serialize;
 use store::status::{Deaths, Depths, LOOKS_APART_MAX, Overdue};
 use utoipa::ToSchema;
@@ -23,7 +23,7 @@ pub(crate) struct StatusDocument {
     pub(crate) at: DateTime<Utc>,
     /// Whether no finding is critical or a warning.
     pub(crate) healthy: bool,
-    /// Since when that is so, by looks that are half a minute apart; null where they have just found it otherwise, or none was made for a while.
+    /// Since when that is so, by looks that are half a minute apart, and where it is well no earlier than the end of the last outage for which something was held; null where they have just found it otherwise, or none was made for a while.
     pub(crate) since: Option<DateTime<Utc>>,
     /// That in words, with the lanes that operators have paused: those are meant to wait, and are no fault.
     #[schema(example = "Healthy, with the lane push paused")]
@@ -303,7 +303,14 @@ impl StatusDocument {
             .filter(|look| look.healthy == healthy && (facts.now - look.looked_at).abs() <= LOOKS_APART_MAX);
         Self {
             at: facts.now,
-            since: look.map(|look| look.since),
+            since: look.map(|look| {
+                // An outage can begin and end between two looks.
+                let held_until = tables.and_then(|tables| tables.last_hold_end);
+                match held_until {
+                    Some(end) if healthy => look.since.max(end.trunc_subsecs(0)),
+                    _ => look.since,
+                }
+            }),
             healthy,
             headline: headline(healthy, tables),
             findings,

@@ -117,6 +117,8 @@ pub(crate) struct Tables {
     pub(crate) ending_keys: Vec<ApiKey>,
     /// What an operator API found last when it looked by itself.
     pub(crate) last_look: Option<LastLook>,
+    /// When the last outage was over that something was held for.
+    pub(crate) last_hold_end: Option<DateTime<Utc>>,
 }
 
 /// What is stored of Web Push.
@@ -453,6 +455,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         broken_glass,
         ending_keys,
         last_look,
+        last_hold_end,
     ) = tokio::try_join!(
         store.subscription_states(),
         store.subscriptions_in_trouble(now),
@@ -465,6 +468,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         store.broken_glass(now - BROKEN_GLASS),
         store.keys_about_to_end(now, ENDING_KEYS),
         store.last_look(),
+        store.last_hold_end(),
     )?;
     Ok(Database::Known(Box::new(Tables {
         processes: processes.into_iter().map(Process::from).collect(),
@@ -486,6 +490,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         broken_glass,
         ending_keys,
         last_look,
+        last_hold_end,
     })))
 }
 

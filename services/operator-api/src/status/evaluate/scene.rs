@@ -110,6 +110,7 @@ pub(super) fn system(uptime: Duration) -> Facts {
             broken_glass: BrokenGlass::default(),
             ending_keys: Vec::new(),
             last_look: None,
+            last_hold_end: None,
         })),
     }
 }

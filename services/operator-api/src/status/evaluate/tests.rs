@@ -3,12 +3,12 @@
 use broker::{ConnectionState, Queue};
 use chrono::TimeDelta;
 use runtime::connections::Counters;
-use store::status::PausedWaiting;
+use store::status::{LastLook, PausedWaiting};
 use uuid::Uuid;
 
 use super::cases::cases;
 use super::scene::{
-    MINUTE, depth, has_done, hears, now, one, pause, running, sends, system, tables, used_up,
+    MINUTE, depth, has_done, hears, hold, now, one, pause, running, sends, system, tables, used_up,
 };
 use super::*;
 use crate::console::place;
@@ -151,6 +151,30 @@ fn that_swrve_fails_is_told_until_it_has_accepted_something() {
     hears(&mut facts, None);
     tables(&mut facts).push.failures = Vec::new();
     assert_eq!(evaluate(&facts), []);
+}
+
+#[test]
+fn what_was_held_between_two_looks_was_not_well() {
+    let mut facts = running();
+    let look = |healthy| LastLook {
+        healthy,
+        since: now() - TimeDelta::hours(1),
+        looked_at: now(),
+    };
+    let known = tables(&mut facts);
+    known.last_look = Some(look(true));
+    known.last_hold_end = Some(now() - TimeDelta::minutes(10) + TimeDelta::milliseconds(700));
+    let since = StatusDocument::of(&facts, evaluate(&facts)).since;
+    assert_eq!(since, Some(now() - TimeDelta::minutes(10)));
+    // One that ended before, and what is not well, change nothing.
+    tables(&mut facts).last_hold_end = Some(now() - TimeDelta::hours(2));
+    let since = StatusDocument::of(&facts, evaluate(&facts)).since;
+    assert_eq!(since, Some(look(true).since));
+    tables(&mut facts).last_hold_end = Some(now());
+    tables(&mut facts).last_look = Some(look(false));
+    tables(&mut facts).holds = vec![hold()];
+    let since = StatusDocument::of(&facts, evaluate(&facts)).since;
+    assert_eq!(since, Some(look(false).since));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::part::Pages;
 
 /// What is shown in a row of a record: its name, and where the value is (RFC 6901).
 pub(crate) type Shown = (&'static str, &'static str);
-/// What is shown in a column of a list, and where the value is.
+/// What is shown in a column of a list, and where the value is; of a failure where its code and its words are, with a space between the two.
 pub(crate) type ShownColumn = (Column, &'static str);
 
 const NO_ITEMS: &str = "the answer has no items; is this the API of Postrider?";
@@ -71,8 +71,21 @@ pub(crate) fn list<const COLUMNS: usize>(documents: &Value, columns: [ShownColum
     table
 }
 
+/// What a failure is called, with its code before it unless it begins with that.
+fn coded(code: String, words: String) -> String {
+    match (code.is_empty(), words.is_empty()) {
+        (true, _) => words,
+        (false, true) => code,
+        (false, false) if words.starts_with(&code) => words,
+        (false, false) => format!("{code} {words}"),
+    }
+}
+
 fn shown(item: &Value, (column, pointer): &ShownColumn) -> String {
-    let shown = cell(item, pointer);
+    let shown = match pointer.split_once(' ') {
+        Some((code, words)) => coded(cell(item, code), cell(item, words)),
+        None => cell(item, pointer),
+    };
     match shown.parse::<DateTime<Utc>>() {
         Ok(at) if column.is_time => at.to_rfc3339_opts(SecondsFormat::Secs, true),
         _ => shown,

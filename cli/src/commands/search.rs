@@ -127,7 +127,10 @@ const PUSHES: [ShownColumn; 9] = [
     (Column::time("due").spare(4), "/nextAttemptAt"),
     (Column::whole("attempts").spare(6), "/attempts"),
     (Column::whole("prototype").spare(7), "/messagePrototypeKey"),
-    (Column::prose("last failure").spare(1), "/lastFailure/error"),
+    (
+        Column::prose("last failure").spare(1),
+        "/lastFailure/code /lastFailure/error",
+    ),
 ];
 
 const NOTIFICATIONS: [ShownColumn; 11] = [
@@ -452,9 +455,23 @@ mod tests {
              "finishedAt": "2026-11-21T12:00:01.123456Z", "attempts": 1, "messagePrototypeKey": "Good bye"},
             {"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5e", "createdAt": "2026-11-21T12:00:00.123456Z", "status": "RETRY",
              "nextAttemptAt": "2026-11-21T12:01:00Z", "attempts": 2, "messagePrototypeKey": "Hello client",
-             "pausedBy": "LANE", "lastFailure": {"error": "503 Service Unavailable: the platform is busy, try again later"}},
+             "pausedBy": "LANE", "lastFailure": {"code": 503, "error": "503 Service Unavailable: the platform is busy, try again later"}},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&pushes, PUSHES)));
+    }
+
+    #[test]
+    fn a_push_that_failed_shows_the_code() {
+        let failed = |failure: Value| {
+            let push = json!([{"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "status": "RETRY", "lastFailure": failure}]);
+            output::at_widths(&shown::list(&push, PUSHES))
+        };
+        let coded = failed(json!({"code": 5031, "error": "try later"}));
+        assert!(coded.contains("5031 try later"), "{coded}");
+        let unanswered = failed(json!({"code": null, "error": "no answer"}));
+        assert!(unanswered.contains("no answer"), "{unanswered}");
+        let wordless = failed(json!({"code": 503, "error": null}));
+        assert!(wordless.contains("503"), "{wordless}");
     }
 
     #[test]

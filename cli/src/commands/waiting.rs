@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &WaitingArgs) -> anyhow::Result<()> {
     shown::print(&json!({ "items": items }), form, COLUMNS, "nothing waits")
 }
 
-/// An entry with its count and its pause in words.
+/// An entry with its count in words, and whether its lane is paused or held.
 fn readable(item: &Value) -> Value {
     let mut readable = item.clone();
     let count = cell(item, "/count");
@@ -47,8 +47,10 @@ fn readable(item: &Value) -> Value {
         count
     };
     readable["counted"] = counted.into();
-    if item["paused"] == true {
-        readable["lane"] = format!("{} (paused)", cell(item, "/lane")).into();
+    let stopped = [("paused", item["paused"] == true), ("held", item["held"] == true)];
+    // Of a lane that is both the pause is told: what ends the hold does not end that.
+    if let Some((how, _)) = stopped.iter().find(|(_, is_so)| *is_so) {
+        readable["lane"] = format!("{} ({how})", cell(item, "/lane")).into();
     }
     readable
 }
@@ -56,6 +58,16 @@ fn readable(item: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lane_that_is_held_is_told_as_one_that_is_paused() {
+        let lane = |paused, held| {
+            readable(&json!({"lane": "push", "count": 9, "paused": paused, "held": held}))["lane"].clone()
+        };
+        assert_eq!(lane(false, true), "push (held)");
+        assert_eq!(lane(true, true), "push (paused)");
+        assert_eq!(lane(false, false), "push");
+    }
 
     #[test]
     fn what_waits_fits_the_terminal() {

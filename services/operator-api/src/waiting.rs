@@ -13,6 +13,7 @@ use domain::lifecycle::Status;
 use domain::reason::NotificationReason;
 use http_api::Problem;
 use serde::Serialize;
+use store::push::SWRVE;
 use store::status::{WAITS_COUNTED_MAX, Waits};
 use tokio::time::timeout;
 use utoipa::ToSchema;
@@ -68,6 +69,8 @@ pub(crate) struct WaitsDocument {
     pub(crate) next_due_at: Option<DateTime<Utc>>,
     /// Whether an operator has paused the lane.
     pub(crate) paused: bool,
+    /// Whether the lane is held because Swrve is out of order; of the reseller lane WITHHELD says it.
+    pub(crate) held: bool,
 }
 
 /// Tells what waits in both lanes and of Web Push, by what it waits for: how many, the oldest, and when the next is due.
@@ -92,16 +95,22 @@ pub(crate) async fn read(app: &App, viewer: Viewer) -> Result<WaitingDocument, P
     let look = async {
         let pushes = app.store.waits_of_pushes().await?;
         let notifications = app.store.waits_of_notifications().await?;
+        let holds = app.store.list_holds().await?;
         // After millions were deleted, counting passes what is left of them: the rest is told without it.
         let months = match timeout(COUNTING, app.store.webpush_months()).await {
             Ok(months) => months?,
             Err(_) => Vec::new(),
         };
-        Ok((pushes, notifications, months))
+        Ok((pushes, notifications, months, holds))
     };
     let look = http_api::by(viewer.deadline, ("what waits", "counted"), look).await?;
-    let (pushes, notifications, months) = look;
+    let (pushes, notifications, months, holds) = look;
     let mut items = of_lane("push", &pushes, is_paused("push"));
+    let mut holds = holds.iter();
+    let is_held = holds.any(|hold| hold.class == SWRVE && hold.answered_at.is_none());
+    for item in &mut items {
+        item.held = is_held;
+    }
     items.extend(of_lane("reseller", &notifications, is_paused("reseller")));
     let messages: u64 = months.iter().map(|month| month.messages).sum();
     if messages > 0 {
@@ -114,6 +123,7 @@ pub(crate) async fn read(app: &App, viewer: Viewer) -> Result<WaitingDocument, P
             oldest: None,
             next_due_at: None,
             paused: false,
+            held: false,
         });
     }
     Ok(WaitingDocument { at: app.now(), items })
@@ -151,6 +161,7 @@ fn of_lane(lane: &'static str, waits: &[Waits], paused: bool) -> Vec<WaitsDocume
                 oldest: Some(one.oldest),
                 next_due_at: next_due,
                 paused,
+                held: false,
             }),
         }
     }

@@ -98,4 +98,19 @@ async fn what_waits_is_added_up_by_what_it_waits_for(rig: &Rig) {
     let waiting = rig.see("/waiting").await;
     assert_eq!(of(&waiting, "push", "ROOM")["paused"], true);
     assert_eq!(of(&waiting, "reseller", "ROOM")["paused"], false);
+
+    assert_eq!(of(&waiting, "push", "QUEUED")["held"], false);
+    let sql = "INSERT INTO holds (class, last_answer) VALUES ('SWRVE', '503')";
+    sqlx::query(sql).execute(&rig.it.pool).await.unwrap();
+    let waiting = rig.see("/waiting").await;
+    assert_eq!(of(&waiting, "push", "QUEUED")["held"], true);
+    assert_eq!(of(&waiting, "reseller", "ROOM")["held"], false);
+    let sql = "UPDATE holds SET answered_at = now()";
+    sqlx::query(sql).execute(&rig.it.pool).await.unwrap();
+    let waiting = rig.see("/waiting").await;
+    assert_eq!(
+        of(&waiting, "push", "QUEUED")["held"],
+        false,
+        "what waited is being sent"
+    );
 }

@@ -46,6 +46,7 @@ impl WaitsFor {
         is_verified: bool,
     ) -> Self {
         match (status, reason) {
+            // Also in a pause, as in lists: that it failed is what its reseller has to know.
             (NotificationStatus::Retry, _) => Self::Retry,
             _ if is_paused => Self::Paused,
             (NotificationStatus::Scheduled, Some(NotificationReason::Quota)) => Self::Quota,

@@ -85,6 +85,7 @@ async fn send(args: SendArgs) -> anyhow::Result<()> {
         Some(path) => file::read(path)?,
         None => args.data,
     };
+    let reseller = args.reseller.clone();
     let event = EventRequest {
         event_type: args.event_type,
         reseller_id: args.reseller,
@@ -99,8 +100,26 @@ async fn send(args: SendArgs) -> anyhow::Result<()> {
         "it was handed in before; nothing new was stored",
     )?;
     match args.form.form() {
-        Form::Table | Form::Name => Ok(output::result(id)?),
+        Form::Name => Ok(output::result(id)?),
+        Form::Table => {
+            output::result(id)?;
+            note_unheard(&ingest, id, &reseller).await;
+            Ok(())
+        }
         form => show(&ingest, (&id.to_string(), None), form).await,
+    }
+}
+
+/// Says when the reseller has no subscription: any name is accepted, a mistyped one too. The event is stored, whether or not this is found out.
+async fn note_unheard(ingest: &Ingest, id: Uuid, reseller: &str) {
+    let Ok(event) = ingest.get::<Event>(&format!("/events/{id}"), &()).await else {
+        return;
+    };
+    if event.notifications.is_empty() && event.missed.is_some_and(|missed| missed.is_empty()) {
+        output::note(format_args!(
+            "note: the reseller {} has no subscription, so that the event goes to no endpoint",
+            output::harmless(reseller)
+        ));
     }
 }
 

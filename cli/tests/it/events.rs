@@ -31,6 +31,15 @@ async fn an_event_is_sent_shown_and_sent_again(it: Installation) {
     let again = send(data);
     assert_eq!(first.stdout, again.stdout);
     assert!(again.stderr.contains("nothing new was stored"), "{again:?}");
+    assert!(!first.stderr.contains("no subscription"), "{first:?}");
+    let mistyped = caller("event send --type contact.deleted --reseller Acme --data")
+        .arg(data)
+        .run();
+    assert_eq!(mistyped.code, Some(0), "any reseller is accepted: {mistyped:?}");
+    assert!(
+        mistyped.stderr.contains("the reseller Acme has no subscription"),
+        "{mistyped:?}"
+    );
     let other = send(r#"{"contact": {"id": "contact-43"}}"#);
     assert!(other.code == Some(1) && other.stderr.contains("422"), "{other:?}");
     let broken = send("{");

@@ -21,7 +21,8 @@ use crate::request::{self, Admitted, key_reused};
 ///
 /// 202 means that the event is stored durably, together with a notification for each subscription of the reseller that
 /// its type matches; where each of them stands is told at the address in `Location`. An event that matches nothing is
-/// stored as well. Delivery is at least once.
+/// stored as well, and so is one of a reseller that has no subscription or does not exist: its `notifications` are then empty, and
+/// `missed` is too. Delivery is at least once.
 ///
 /// Fields that are not listed are refused; a caller that may be ahead of the service sends `Prefer: handling=lenient`, and they are
 /// ignored. `data` is passed on to the byte.

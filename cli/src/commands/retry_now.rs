@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::pauses::LaneName;
 use super::resellers::at_endpoint;
 use crate::api::Api;
+use crate::confirm::{Act, Yes};
 use crate::operator::OperatorArgs;
 use crate::output::{self, JsonArgs};
 use crate::shown::{cell, items};
@@ -35,12 +36,16 @@ pub(crate) enum RetryNowCommand {
         #[arg(value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
         endpoint: String,
         #[command(flatten)]
+        yes: Yes,
+        #[command(flatten)]
         word: Word,
     },
     /// Everything in RETRY of a lane.
     Lane {
         /// Which one.
         lane: LaneName,
+        #[command(flatten)]
+        yes: Yes,
         #[command(flatten)]
         word: Word,
     },
@@ -83,17 +88,33 @@ pub(crate) async fn run(command: RetryNowCommand) -> anyhow::Result<()> {
             (ids.iter().map(|id| named("notification", id)).collect(), word)
         }
         RetryNowCommand::Subscription { id, word } => (vec![named("subscription", &id)], word),
-        RetryNowCommand::Endpoint { endpoint, word } => {
+        RetryNowCommand::Endpoint { endpoint, yes, word } => {
             let found = at_endpoint(&word.operator.connect()?, &endpoint).await?;
             if found.is_empty() {
                 bail!(
                     "no subscription has the endpoint {endpoint}; `postrider subscriptions list --with-url PART` finds it by a part"
                 );
             }
+            let count = of(found.len() as u64, "subscription", "subscriptions");
+            let what = format!("try everything at once that waits for a retry of {count} at {endpoint}");
+            confirm(
+                yes,
+                &what,
+                "`postrider notifications list --all --status RETRY` to see what waits",
+            )?;
             let subscriptions = found.iter().map(|(id, _)| named("subscription", id));
             (subscriptions.collect(), word)
         }
-        RetryNowCommand::Lane { lane, word } => {
+        RetryNowCommand::Lane { lane, yes, word } => {
+            if !yes.is_given() {
+                let waiting: Value = word.operator.connect()?.get("/waiting", &()).await?;
+                let what = format!(
+                    "try at once what waits for a retry in the lane {}, {}",
+                    lane.as_str(),
+                    retries_of(&waiting, lane.as_str())
+                );
+                confirm(yes, &what, "`postrider waiting` to see what waits")?;
+            }
             let path = web::path(&["lanes", lane.as_str()]);
             (vec![(path, format!("the lane {}", lane.as_str()))], word)
         }
@@ -108,6 +129,28 @@ pub(crate) async fn run(command: RetryNowCommand) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Asks before what acts on many.
+fn confirm(yes: Yes, what: &str, instead: &str) -> anyhow::Result<()> {
+    let effect = "each uses the next of the attempts that it has left";
+    yes.confirm(
+        &Act {
+            what,
+            effect,
+            instead,
+        },
+        || {},
+    )
+}
+
+/// How much of a lane waits for a retry.
+fn retries_of(waiting: &Value, lane: &str) -> String {
+    let mut items = items(&waiting["items"]).iter();
+    let found = items.find(|it| it["lane"] == lane && it["reason"] == "RETRY");
+    let count = found.and_then(|it| it["count"].as_u64()).unwrap_or_default();
+    let more = found.is_some_and(|it| it["more"] == true);
+    format!("{count}{} in all", if more { " or more" } else { "" })
 }
 
 /// Asks until nothing is left, and adds up.

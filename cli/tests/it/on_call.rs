@@ -46,6 +46,10 @@ fn answers(items: &'static str) -> Router {
         .route("/subscriptions", get(subscriptions))
         .route("/subscriptions/{id}/retry-now", post(echoed))
         .route("/lanes/{lane}/retry-now", post(echoed))
+        .route("/waiting", get(async || {
+            let item = json!({"lane": "push", "reason": "RETRY", "count": 46, "more": false});
+            Json(json!({"items": [item]}))
+        }))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -162,7 +166,12 @@ async fn a_whole_url_stands_for_its_subscription() {
         origin.stdout.contains("target=https%3A%2F%2Fhooks.acme.example"),
         "{origin:?}"
     );
-    let retried = run(&format!("retry-now endpoint {URL}/"), &url);
+    let asked = run(&format!("retry-now endpoint {URL}/"), &url);
+    assert!(
+        asked.code == Some(1) && asked.stdout.is_empty() && asked.stderr.contains("of 1 subscription at"),
+        "{asked:?}"
+    );
+    let retried = run(&format!("retry-now endpoint {URL}/ --yes"), &url);
     assert_eq!(retried.code, Some(0), "{retried:?}");
     assert!(
         retried
@@ -170,7 +179,14 @@ async fn a_whole_url_stands_for_its_subscription() {
             .contains(&format!("/subscriptions/{SUBSCRIPTION}/retry-now")),
         "{retried:?}"
     );
-    let lane = run("retry-now lane push --json", &url);
+    let asked = run("retry-now lane push", &url);
+    assert!(
+        asked.code == Some(1)
+            && asked.stdout.is_empty()
+            && asked.stderr.contains("in the lane push, 46 in all"),
+        "{asked:?}"
+    );
+    let lane = run("retry-now lane push --json --yes", &url);
     assert!(lane.stdout.contains("/lanes/push/retry-now"), "{lane:?}");
     let none = run("retry-now endpoint https://elsewhere.example/x", &url);
     assert_eq!(none.code, Some(1), "{none:?}");

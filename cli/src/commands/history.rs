@@ -136,8 +136,9 @@ fn stops(document: &Value) -> Vec<String> {
             note if note.is_empty() => note,
             note => format!(": {note}"),
         };
+        let until = time(&pause["until"]).map_or(String::new(), |at| format!(" until {at}"));
         format!(
-            "paused {} by {by}{note}",
+            "paused {}{until} by {by}{note}",
             span(&pause["pausedAt"], &pause["resumedAt"])
         )
     });
@@ -190,6 +191,7 @@ mod tests {
             "pauses": [
                 {"pausedBy": "maria (1)", "pausedAt": "2026-11-21T10:03:00Z", "resumedAt": "2026-11-21T10:03:21.9Z"},
                 {"pausedBy": "maria (1)", "note": "incident 17", "pausedAt": "2026-11-21T10:05:00Z", "resumedAt": null},
+                {"pausedBy": "maria (1)", "pausedAt": "2026-11-21T10:05:00Z", "resumedAt": null, "until": "2026-11-21T12:00:00Z"},
             ],
         });
         let told = stops(&document);
@@ -219,6 +221,10 @@ mod tests {
         assert_eq!(
             told[5],
             "paused since 2026-11-21T10:05:00Z by maria (1): incident 17"
+        );
+        assert_eq!(
+            told[6],
+            "paused since 2026-11-21T10:05:00Z until 2026-11-21T12:00:00Z by maria (1)"
         );
         assert_eq!(stops(&json!({"items": []})), [""; 0]);
     }

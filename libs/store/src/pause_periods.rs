@@ -22,6 +22,8 @@ pub struct PausePeriod {
     pub paused_at: DateTime<Utc>,
     /// When it ended; `None` while it is in force.
     pub resumed_at: Option<DateTime<Utc>>,
+    /// When it ends by itself, of one that is in force and does.
+    pub until: Option<DateTime<Utc>>,
 }
 
 impl Store {
@@ -39,13 +41,13 @@ impl Store {
         let mut periods = sqlx::query_as!(
             PausePeriod,
             r#"
-            SELECT scope AS "scope!", paused_by AS "paused_by!", note AS "note!", paused_at AS "paused_at!", resumed_at FROM (
-                SELECT scope, paused_by, note, paused_at, NULL::timestamptz AS resumed_at
+            SELECT scope AS "scope!", paused_by AS "paused_by!", note AS "note!", paused_at AS "paused_at!", resumed_at, until FROM (
+                SELECT scope, paused_by, note, paused_at, NULL::timestamptz AS resumed_at, until
                 FROM pauses WHERE scope || '/' || key = ANY ($1)
                 UNION ALL
                 -- Resellers resume subscriptions of theirs as well, and such an entry names no beginning.
                 (SELECT split_part(action, '.', 1), details ->> 'pausedBy', coalesce(details ->> 'pauseNote', ''),
-                        (details ->> 'pausedAt')::timestamptz, at
+                        (details ->> 'pausedAt')::timestamptz, at, NULL::timestamptz
                  FROM audit_log
                  WHERE subject = ANY ($1) AND action IN ('lane.resume', 'reseller.resume', 'subscription.resume')
                    AND id >= $2 AND at >= $3 AND details ? 'pausedAt' AND details ? 'pausedBy'

@@ -120,6 +120,8 @@ pub(crate) struct PausePeriodDocument {
     pub(crate) paused_at: DateTime<Utc>,
     /// When it ended; null while it is in force.
     pub(crate) resumed_at: Option<DateTime<Utc>>,
+    /// When it ends by itself, of one that is in force and does.
+    pub(crate) until: Option<DateTime<Utc>>,
 }
 
 impl From<PausePeriod> for PausePeriodDocument {
@@ -129,6 +131,7 @@ impl From<PausePeriod> for PausePeriodDocument {
             note: pause.note,
             paused_at: pause.paused_at,
             resumed_at: pause.resumed_at,
+            until: pause.until,
         }
     }
 }

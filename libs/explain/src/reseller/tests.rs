@@ -438,6 +438,7 @@ fn a_pause_of_all_deliveries_is_told_as_one_of_the_operators() {
             note: "incident 17".to_owned(),
             paused_at: now() - TimeDelta::minutes(30),
             resumed_at: (scope == "lane").then(|| now() - TimeDelta::minutes(1)),
+            until: None,
         })
         .into();
     let story = told(&late, Some(PausedBy::AllOfReseller));

@@ -19,6 +19,7 @@ fn pause(scope: &str, from: i64, until: i64) -> PausePeriod {
         note: "incident 17".to_owned(),
         paused_at: now() - TimeDelta::seconds(from),
         resumed_at: Some(now() - TimeDelta::seconds(until)),
+        until: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use store::Beat;
 use uuid::Uuid;
@@ -63,6 +63,16 @@ async fn a_lane_tells_the_outages_and_pauses_that_are_over(rig: &Rig) {
         "{history}"
     );
     assert_eq!(pause["note"], json!("incident 17"), "it is over");
+    assert_eq!(pause["until"], json!(null), "it is over");
+    let until = rig.now() + TimeDelta::hours(1);
+    let body = json!({"note": "until then", "until": until});
+    rig.act("/lanes/push/pause", &body, 200).await;
+    let history = rig.see("/lanes/push/history").await;
+    let pauses = history["pauses"].as_array().unwrap();
+    let in_force = pauses.iter().find(|pause| pause["resumedAt"].is_null());
+    let told = in_force.unwrap()["until"].as_str().unwrap();
+    let told: DateTime<Utc> = told.parse().unwrap();
+    assert_eq!(told.timestamp(), until.timestamp(), "{history}");
     let history = rig.see("/lanes/reseller/history").await;
     assert_eq!((&history["holds"], &history["pauses"]), (&json!([]), &json!([])));
 }

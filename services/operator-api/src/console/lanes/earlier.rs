@@ -93,6 +93,7 @@ mod tests {
             note: "incident 17".to_owned(),
             paused_at: at(since),
             resumed_at: resumed.map(at),
+            until: None,
         }
     }
 

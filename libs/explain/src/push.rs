@@ -462,7 +462,7 @@ fn cause(attempt: &AttemptView, prototype: Option<&str>) -> String {
     let message = attempt.swrve_error_message.as_deref();
     let message = message.map_or(String::new(), |message| format!(" ({message})"));
     match (attempt.error_type, attempt.swrve_error_code) {
-        (Some(ErrorType::MessagePrototypeKey), _) if prototype.is_none() => {
+        (Some(ErrorType::MessagePrototypeKey), _) if prototype.is_none_or(|it| it.trim().is_empty()) => {
             "it names no message prototype, by which its Swrve push key would be found".to_owned()
         }
         (Some(ErrorType::MessagePrototypeKey), _) => {

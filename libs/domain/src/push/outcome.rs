@@ -157,17 +157,20 @@ impl SendOutcome {
             Self::Unreachable { .. } => Some("swrve/unreachable".to_owned()),
             Self::PrototypeKeyMissing { platform, prototype } => Some(format!(
                 "prototype-key/{platform}/{}",
-                prototype
-                    .as_deref()
-                    .map_or_else(|| "none".to_owned(), fingerprint_part)
+                named(prototype.as_deref()).map_or_else(|| "none".to_owned(), fingerprint_part)
             )),
             Self::Internal { .. } | Self::NotTried { .. } => Some("other/internal".to_owned()),
         }
     }
 }
 
+/// A prototype that is blank names none.
+fn named(prototype: Option<&str>) -> Option<&str> {
+    prototype.filter(|prototype| !prototype.trim().is_empty())
+}
+
 fn missing_key(platform: Platform, prototype: Option<&str>) -> String {
-    match prototype {
+    match named(prototype) {
         Some(prototype) => format!(
             "no Swrve push key is configured for {platform} and the message prototype {prototype:?}; \
              add it to swrve.messagePrototypePushKeys"
@@ -281,5 +284,23 @@ mod tests {
         };
         assert_eq!(fingerprint("Sale*").as_deref(), Some("prototype-key/IOS/Sale%2A"));
         assert_eq!(fingerprint("Sale").as_deref(), Some("prototype-key/IOS/Sale"));
+    }
+
+    #[test]
+    fn a_blank_prototype_fails_like_none() {
+        let classified = |prototype: Option<&str>| {
+            let outcome = SendOutcome::PrototypeKeyMissing {
+                platform: Platform::Ios,
+                prototype: prototype.map(str::to_owned),
+            };
+            let classification = outcome.classification();
+            (classification.fingerprint, classification.other_error)
+        };
+        let none = classified(None);
+        assert_eq!(none.0.as_deref(), Some("prototype-key/IOS/none"));
+        assert_eq!(
+            (classified(Some("")), classified(Some("  "))),
+            (none.clone(), none)
+        );
     }
 }

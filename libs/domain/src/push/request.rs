@@ -37,9 +37,15 @@ pub struct PushRequest {
 /// What is wrong with one field of a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// The field is missing, null or blank.
-    #[error("must be a string that is not blank")]
+    /// The field is missing or null.
+    #[error("is missing")]
     Missing {
+        /// The field's name on the wire.
+        field: &'static str,
+    },
+    /// The text is blank.
+    #[error("must be a string that is not blank")]
+    Blank {
         /// The field's name on the wire.
         field: &'static str,
     },
@@ -77,7 +83,10 @@ impl FieldError {
     /// The name of the field on the wire.
     pub fn field(&self) -> &'static str {
         match self {
-            Self::Missing { field } | Self::TooLong { field, .. } | Self::NulCharacter { field } => field,
+            Self::Missing { field }
+            | Self::Blank { field }
+            | Self::TooLong { field, .. }
+            | Self::NulCharacter { field } => field,
             Self::UnknownPlatform { .. } => "platform",
             Self::Cron(_) | Self::CronNeverMatches => "cronExpression",
         }
@@ -137,9 +146,10 @@ fn check_platform(platform: Option<&str>) -> Result<Platform, FieldError> {
 }
 
 fn check_text(field: &'static str, text: Option<String>, limit: usize) -> Result<String, FieldError> {
-    let text = text
-        .filter(|t| !t.trim().is_empty())
-        .ok_or(FieldError::Missing { field })?;
+    let text = text.ok_or(FieldError::Missing { field })?;
+    if text.trim().is_empty() {
+        return Err(FieldError::Blank { field });
+    }
     check_length(field, &text, limit)?;
     Ok(text)
 }
@@ -216,6 +226,18 @@ mod tests {
         let errors = check([Some("BEOS"), None, Some(" "), Some("123456789"), Some("x")]).unwrap_err();
         let fields: Vec<_> = errors.iter().map(FieldError::field).collect();
         assert_eq!(fields, ["platform", "pushKey", "message", "cronExpression"]);
+    }
+
+    #[test]
+    fn what_is_missing_is_told_apart_from_what_is_blank() {
+        let errors = check([None, None, None, Some(" "), None]).unwrap_err();
+        let told: Vec<_> = errors
+            .iter()
+            .map(|error| (error.field(), error.to_string()))
+            .collect();
+        let missing = |field| (field, "is missing".to_owned());
+        let blank = ("message", "must be a string that is not blank".to_owned());
+        assert_eq!(told, [missing("platform"), missing("pushKey"), blank]);
     }
 
     #[test]

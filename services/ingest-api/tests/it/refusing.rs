@@ -187,9 +187,10 @@ async fn a_body_that_is_not_declared_as_json_is_refused(it: Installation) {
 #[testkit::test]
 async fn every_field_that_is_wrong_is_named(it: Installation) {
     let service = Running::ready(&it).await;
-    let cases: [(&str, Value, &str); 11] = [
+    let cases: [(&str, Value, &str); 12] = [
         ("platform", json!("BEOS"), "\"BEOS\""),
-        ("platform", Value::Null, "not blank"),
+        ("platform", Value::Null, "is missing"),
+        ("pushKey", Value::Null, "is missing"),
         ("pushKey", json!(""), "not blank"),
         ("pushKey", json!("x".repeat(257)), "257 bytes"),
         ("message", json!("  \n"), "not blank"),

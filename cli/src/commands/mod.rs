@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod answers;
 pub(crate) mod audit;
 pub(crate) mod broker;
 pub(crate) mod cancel;

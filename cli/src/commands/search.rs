@@ -98,11 +98,19 @@ pub(crate) struct NotificationQuery {
 #[derive(Debug, Default, Args)]
 pub(crate) struct LastAnswer {
     /// The endpoint answered the last attempt with this status code.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=599))]
+    #[arg(long, value_name = "N", value_parser = status_code)]
     code: Option<u16>,
     /// The last attempt failed in this way.
     #[arg(long, value_parser = PossibleValuesParser::new(ERROR_TYPES), ignore_case = true)]
     error: Option<String>,
+}
+
+/// One status code; of a class, such as 5xx, only counts are kept.
+fn status_code(text: &str) -> Result<u16, &'static str> {
+    const FORM: &str = "write one status code from 100 to 599, such as 503; how many answers there were of each tells \
+                        `postrider notifications answers` operators, and `postrider subscriptions metrics` resellers";
+    let code = text.parse().ok();
+    code.filter(|code| (100..600).contains(code)).ok_or(FORM)
 }
 
 impl LastAnswer {

@@ -6,6 +6,7 @@
 //! What it deliberately does not do: deliver anything, or keep a state of its own. It changes rows; the dispatcher and the
 //! retry worker find them. It talks to the broker only about queues, never about what is in them.
 
+mod answers;
 mod app;
 mod audit;
 mod cancel;

@@ -11,9 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    audit, cancel, cancellations, console, dead_letter_jobs, dead_letters, event_types, events, explain,
-    history, keys, mails, notifications, pauses, portal_links, pushes, quota_requests, resolve, restore,
-    retry_now, search, status, subscriptions, visits, waiting,
+    answers, audit, cancel, cancellations, console, dead_letter_jobs, dead_letters, event_types, events,
+    explain, history, keys, mails, notifications, pauses, portal_links, pushes, quota_requests, resolve,
+    restore, retry_now, search, status, subscriptions, visits, waiting,
 };
 
 /// The router of the service.
@@ -30,6 +30,7 @@ pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) 
 /// The routes, and what they say about themselves. Each resource has its own in its own module.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(Service::openapi())
+        .merge(answers::routes())
         .merge(audit::routes())
         .merge(cancel::routes())
         .merge(cancellations::routes())

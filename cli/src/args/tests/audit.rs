@@ -207,6 +207,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "limits",
     "listen",
     "mails list",
+    "notifications answers",
     "notifications cancel",
     "notifications failures",
     "notifications list",

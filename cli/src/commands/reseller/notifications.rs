@@ -17,6 +17,7 @@ use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
 use super::why::{self, WhyArgs};
 use super::{Common, OPERATORS, identifier, look, paused_by};
+use crate::commands::answers::{self, AnswersArgs};
 use crate::commands::outcome::{NotCome, Within};
 use crate::commands::search::{self, LastAnswer, NotificationQuery, STATUSES, Stretch};
 use crate::operator::OperatorArgs;
@@ -42,6 +43,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications why order-4711
   postrider notifications failures --since 3d
+  postrider notifications answers --newer-than 1h                                       for operators
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --day 2026-11-22
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED --newer-than 2h --dry-run
@@ -59,6 +61,8 @@ pub(crate) enum NotificationsCommand {
     Why(WhyArgs),
     /// Counts those that failed for good in the last 7 days, by what the endpoint answered or how the last attempt failed.
     Failures(FailuresArgs),
+    /// For operators: counts attempts by what endpoints answered, over all resellers, of one, or of a subscription.
+    Answers(AnswersArgs),
     /// Adds up what of a subscription waits, by what it waits for and by the day on which its turn comes; or lists what is in line for a day.
     Scheduled(ScheduledArgs),
     /// Sends many of a subscription again that have ended, or counts them.
@@ -188,6 +192,7 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
         NotificationsCommand::Story(one) => story(&one).await,
         NotificationsCommand::Why(args) => why::run(&args).await,
         NotificationsCommand::Failures(args) => failures::run(args).await,
+        NotificationsCommand::Answers(args) => answers::run(args).await,
         NotificationsCommand::Scheduled(args) => scheduled::run(args).await,
         NotificationsCommand::Resend(args) => resends::run(*args).await,
         NotificationsCommand::Cancel(args) => cancel::run(*args).await,

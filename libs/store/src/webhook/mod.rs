@@ -2,6 +2,7 @@
 
 mod activity;
 mod addresses;
+mod answers;
 mod backlog;
 mod bulk_resend;
 mod cancel;
@@ -53,6 +54,7 @@ mod view;
 
 pub use activity::{ActivityFilter, ActsOf, ResellerMail, StateEntry, ending_of_visitors};
 pub use addresses::{Addresses, CodeChecked, ConfirmationAsked};
+pub use answers::AnswerSum;
 pub use bulk_resend::{BulkResent, RESENT_MAX, ResendCount, ToResend};
 pub use changes::{Change, ChangeCursor, Changes};
 pub use claim::{CLAIM_LIMIT, ClaimTerms, ClaimedNotification, Claims};

@@ -5,6 +5,7 @@
 
 mod after_restore;
 mod after_restore_stops;
+mod answers;
 mod api_keys;
 mod careful_jobs;
 mod catalogue;

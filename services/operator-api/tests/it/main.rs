@@ -5,6 +5,7 @@
     reason = "what the tests are built of fails like the tests themselves"
 )]
 
+mod answers;
 mod cancellations;
 mod console;
 mod console_access;

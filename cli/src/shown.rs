@@ -160,7 +160,7 @@ fn next(document: &Value) -> Option<String> {
     Some(if items(&document["items"]).is_empty() {
         format!("looked back to {to}; go on with --cursor {cursor}")
     } else {
-        format!("there may be more before {to}: add --cursor {cursor}")
+        format!("looked back to {to} only: there may be more before, add --cursor {cursor}")
     })
 }
 
@@ -187,7 +187,7 @@ mod tests {
         let said = next(&part).unwrap();
         assert_eq!(
             said,
-            "there may be more before 2026-11-21T12:00:00Z: add --cursor c"
+            "looked back to 2026-11-21T12:00:00Z only: there may be more before, add --cursor c"
         );
         let said = next(&json!({"next": "c"})).unwrap();
         assert_eq!(said, "there are more: add --cursor c");

@@ -22,7 +22,7 @@ pub(crate) struct Looked {
 }
 
 impl Looked {
-    fn place(&self) -> (DateTime<Utc>, Uuid) {
+    pub(crate) fn place(&self) -> (DateTime<Utc>, Uuid) {
         (self.at, self.id)
     }
 }

@@ -114,5 +114,5 @@ pub(crate) async fn list(
     };
     let searching = app.store.search_events(&search, after, limit);
     let found = http_api::by(viewer.deadline, ("the events", "read"), searching).await?;
-    Ok(Json(Part::of(found, EventDocument::of)))
+    Ok(Json(Part::newest_first(found, limit, EventDocument::of)))
 }

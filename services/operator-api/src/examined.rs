@@ -12,6 +12,7 @@ use crate::dead_letters::filter;
 
 /// A part of a list for which a bounded number of rows was looked at.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Part<T> {
     /// What is in it.
     pub(crate) items: Vec<T>,
@@ -21,6 +22,9 @@ pub(crate) struct Part<T> {
     /// How many rows were looked at for this part.
     #[schema(example = 51)]
     pub(crate) examined: u64,
+    /// Of a part that is short, because no more rows are looked at for one: all that was accepted after this time was looked at. Null of other
+    /// parts, and of lists that do not begin with the newest.
+    pub(crate) looked_back_to: Option<DateTime<Utc>>,
 }
 
 impl<T> Part<T> {
@@ -30,6 +34,17 @@ impl<T> Part<T> {
             items: found.items.into_iter().map(show).collect(),
             next: found.next.map(paging::write_at),
             examined: found.examined,
+            looked_back_to: None,
+        }
+    }
+
+    /// The same of a list that begins with the newest, of which `limit` were asked for.
+    pub(crate) fn newest_first<R>(found: Examined<R>, limit: u32, show: impl Fn(R) -> T) -> Self {
+        let is_short = found.items.len() < limit as usize;
+        let looked_back_to = found.next.filter(|_| is_short).map(|(at, _)| at);
+        Self {
+            looked_back_to,
+            ..Self::of(found, show)
         }
     }
 }
@@ -77,4 +92,28 @@ pub(crate) fn not_indexed() -> Problem {
         "the index that finds this is still being made: retry-worker does it after an upgrade, within minutes",
         60,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_short_part_says_how_far_back_it_has_looked_and_a_full_one_or_the_last_does_not() {
+        let at = DateTime::UNIX_EPOCH;
+        let told = |items: Vec<u8>, goes_on: bool| {
+            let next = goes_on.then_some((at, Uuid::nil()));
+            let found = Examined {
+                items,
+                examined: 9,
+                next,
+            };
+            Part::newest_first(found, 2, |item| item).looked_back_to
+        };
+        assert_eq!(told(vec![1], true), Some(at));
+        assert_eq!(told(vec![1, 2], true), None);
+        assert_eq!(told(vec![1], false), None);
+    }
 }

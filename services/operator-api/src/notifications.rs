@@ -162,8 +162,8 @@ impl NotificationDocument {
 /// Lists notifications, those of the newest event first; those of one status that waits by how long they have been due.
 ///
 /// SCHEDULED, PENDING and RETRY wait; of what is SCHEDULED comes first what has been in line longest. With several statuses the newest event
-/// comes first. At most 10,000 notifications are looked at for a part, so that one may be short, or even empty, although others follow: only
-/// `next` tells the end. With `eventId` there is one part.
+/// comes first. At most 10,000 notifications are looked at for a part, fewer of more than 20 subscriptions together, so that one may be short, or
+/// even empty, although others follow: only `next` tells the end, and `lookedBackTo` how far such a part has looked. With `eventId` there is one part.
 /// Without reseller, subscription and `eventId` they are those of all resellers. Those of subscriptions that were deleted are among them.
 #[utoipa::path(
     get, path = "/notifications", tag = "search", operation_id = "listNotifications", security(("apiKey" = [])),
@@ -188,10 +188,15 @@ pub(crate) async fn list(
     let subscriptions: Vec<Uuid> = found.items.iter().map(|found| found.subscription).collect();
     let look = app.store.held_back(&subscriptions);
     let held_back = http_api::by(viewer.deadline, ("the pauses", "read"), look).await?;
-    Ok(Json(Part::of(found, |found| {
+    let show = |found: NotificationFound| {
         let held = held_back.get(&found.subscription).copied();
         NotificationDocument::of(found, held.unwrap_or_default())
-    })))
+    };
+    Ok(Json(if search.is_newest_first() {
+        Part::newest_first(found, limit, show)
+    } else {
+        Part::of(found, show)
+    }))
 }
 
 /// What the parameters say.

@@ -17,8 +17,12 @@ use crate::{Error, Store};
 
 /// Most notifications that are looked at for one part.
 const EXAMINED_MAX: u32 = 10_000;
-/// As many where each of them may be of another subscription of all resellers.
-const EXAMINED_OF_ALL: u32 = 201;
+/// Rows that one statement reads of all subscriptions together, each of which may have those that come first.
+const READ_AT_ONCE: u32 = 20_000;
+/// The same of all statements of one part.
+const READ_MAX: u32 = 200_000;
+/// Fewest that are looked at with one statement, however many subscriptions there are.
+const STEP_MIN: u32 = 201;
 
 /// Whose notifications are searched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,6 +61,13 @@ pub struct NotificationSearch {
     pub ended_since: Option<DateTime<Utc>>,
     /// Ended before this time.
     pub ended_until: Option<DateTime<Utc>>,
+}
+
+impl NotificationSearch {
+    /// Whether those of the newest event come first: not where what waits comes in the order in which it is due.
+    pub fn is_newest_first(&self) -> bool {
+        matches!(Lead::of(self), Lead::Newest | Lead::NewestOfAll)
+    }
 }
 
 /// A notification with whose it is and what its endpoint answered last.
@@ -126,18 +137,18 @@ impl Lead {
         }
     }
 
-    /// How many notifications are looked at for a part of `limit`.
-    fn depth(self, search: &NotificationSearch, limit: u32) -> u32 {
-        // The depth is of each subscription that is asked.
-        let asks_each = !matches!(search.of, NotificationsOf::Subscription(_))
-            && !matches!(self, Self::ScheduledOfAll | Self::NewestOfAll);
+    /// How many notifications of so many subscriptions are looked at for a part of `limit`, and how many of them with one statement.
+    fn depth(self, search: &NotificationSearch, subscriptions: usize, limit: u32) -> (u32, u32) {
+        let wanted = limit + 1;
         if self.covers(search) {
-            limit + 1
-        } else if asks_each {
-            EXAMINED_OF_ALL.max(limit + 1)
-        } else {
-            EXAMINED_MAX.max(limit + 1)
+            return (wanted, wanted);
         }
+        // None where an index leads through those of all.
+        let many = u32::try_from(subscriptions).unwrap_or(u32::MAX).max(1);
+        let step = (READ_AT_ONCE / many).clamp(STEP_MIN, EXAMINED_MAX);
+        let steps = READ_MAX / (step * many.min(step));
+        let most = EXAMINED_MAX.min(step * steps);
+        (most.max(wanted), step.max(wanted))
     }
 
     /// Whether it knows all of a search, so that no notification is looked at in vain.
@@ -264,10 +275,22 @@ impl Store {
             Lead::ScheduledOfAll | Lead::NewestOfAll => Vec::new(),
             _ => self.subscriptions_of(&search.of).await?,
         };
-        let depth = lead.depth(search, limit);
-        let looked = self
-            .look_at_notifications((lead, &subscriptions), search, after, depth)
-            .await?;
+        let (most, step) = lead.depth(search, subscriptions.len(), limit);
+        let (mut looked, mut depth, mut from): (Vec<Looked>, _, _) = (Vec::new(), 0, after);
+        loop {
+            let step = step.min(most - depth);
+            let more = self
+                .look_at_notifications((lead, &subscriptions), search, from, step)
+                .await?;
+            looked.extend(more);
+            depth += step;
+            let matching = looked.iter().filter(|one| one.matches).count();
+            let is_cut = looked.len() >= depth as usize;
+            if !is_cut || depth >= most || matching > limit as usize {
+                break;
+            }
+            from = looked.last().map(Looked::place);
+        }
         let stretch = Examined::stretch(&looked, depth, limit);
         Ok(Examined {
             items: self.found_notifications(&stretch.items).await?,

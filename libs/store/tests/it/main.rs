@@ -59,6 +59,7 @@ mod retry_now;
 mod scene;
 mod schema;
 mod searching;
+mod searching_far;
 mod several_statuses;
 mod state_table;
 mod status;

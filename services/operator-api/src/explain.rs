@@ -112,7 +112,13 @@ pub(crate) async fn tell(
     {
         return Err(Problem::new(ProblemKind::NOT_FOUND, detail));
     }
-    Err(unknown(id, reseller))
+    let named = if reseller.is_some() {
+        http_api::by(deadline, ("the events", "read"), app.store.events_named(id)).await?
+    } else {
+        Vec::new()
+    };
+    let others: Vec<&str> = named.iter().map(|event| event.reseller.as_str()).collect();
+    Err(unknown(id, reseller, &others))
 }
 
 /// What has this identifier and no story, with the command that shows it: a job on dead letters, or an API key.
@@ -153,11 +159,18 @@ pub(crate) async fn story(
     }))
 }
 
-fn unknown(id: &str, reseller: Option<&str>) -> Problem {
+/// Nothing has this identifier, or no event of the reseller; of `others` there is one that was called so.
+fn unknown(id: &str, reseller: Option<&str>, others: &[&str]) -> Problem {
+    let others = match others {
+        [] => String::new(),
+        [one] => format!("; {one} has one"),
+        several => format!("; {} have one", several.join(", ")),
+    };
     let detail = match reseller {
         Some(reseller) => format!(
             "{reseller} has no event that its caller called {id:?}, or it is forgotten; the identifier that was answered \
-             for the event still leads to it"
+             for the event still leads to it{others}. A text that an event has, such as the name of a domain, is found by `postrider notifications list \
+             --reseller {reseller} --value`, and any other text by `postrider find`"
         ),
         None if id.starts_with(MESSAGE_ID) => "no message of Web Push has this id, or it was made with keys that are not among the \
                  webpush.keys of operator-api"

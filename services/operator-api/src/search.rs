@@ -12,7 +12,7 @@ use explain::words::of;
 use http_api::{Params, Problem};
 use serde::{Deserialize, Serialize};
 use store::push::{PushFilter, PushRow};
-use store::webhook::{EventFound, EventSearch, SubscriptionFilter, SubscriptionView};
+use store::webhook::{EventFound, EventSearch, EventType, SubscriptionFilter, SubscriptionView};
 use store::{ApiKey, DeadLetterJob, Error};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -64,7 +64,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) struct SearchParams {
     /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, an API key, or a user agent or message of Web
     /// Push; the path or address at which a push or event is looked up, such as `/push/ID`; a reseller; the `pushKey` of a device; the URL of an
-    /// endpoint, or a part of it that has a `/`; the `eventId` that the caller gave to an event, best with `reseller` or as
+    /// endpoint, or a part of it that has a `/`; the name of an event type; the `eventId` that the caller gave to an event, best with `reseller` or as
     /// `RESELLER/EVENT_ID`. What is none of these is looked for as a value in the data of the newest events, such as the name of a domain, with a reseller in those of its own.
     #[param(value_type = String, required = true, max_length = 1_000, example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     pub(crate) q: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) struct SearchParams {
 pub(crate) struct SearchDocument {
     /// What the text is the identifier of; nothing if it is of nothing that is stored.
     pub(crate) items: Vec<FoundDocument>,
-    /// What was looked for: push, event, notification, deadLetter, userAgent, subscription, job, key, reseller, device, endpoint, eventId, value; or message alone.
+    /// What was looked for: push, event, notification, deadLetter, userAgent, subscription, job, key, reseller, device, eventType, endpoint, eventId, value; or message alone.
     #[schema(example = json!(["reseller", "device"]))]
     pub(crate) tried: Vec<&'static str>,
     /// Back to when events were looked through for the text as a value: a week, or less where there were very many; null if they were not.
@@ -92,13 +92,13 @@ pub(crate) struct SearchDocument {
 #[serde(rename_all = "camelCase")]
 #[schema(as = SearchFound)]
 pub(crate) struct FoundDocument {
-    /// `push`, `event`, `notification`, `deadLetter`, `userAgent`, `subscription`, `job`, `key` or `reseller`.
+    /// `push`, `event`, `notification`, `deadLetter`, `userAgent`, `subscription`, `job`, `key`, `reseller` or `eventType`.
     #[schema(example = "push")]
     pub(crate) kind: &'static str,
     /// Its identifier.
     #[schema(example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     pub(crate) id: String,
-    /// Where it stands; null of a reseller, and of an event in a list that became notifications.
+    /// Where it stands; null of a reseller, of an event type that is not retired, and of an event in a list that became notifications.
     #[schema(example = "RETRY")]
     pub(crate) state: Option<String>,
     /// What there is to say of it first, in a sentence.
@@ -163,6 +163,15 @@ impl FoundDocument {
             id: id.to_owned(),
             state: None,
             headline: "A reseller that has subscriptions.".to_owned(),
+        }
+    }
+
+    fn event_type(event_type: EventType) -> Self {
+        Self {
+            kind: "eventType",
+            headline: format!("An event type of the catalogue: {}", event_type.description),
+            id: event_type.name,
+            state: event_type.retired_at.map(|_| "RETIRED".to_owned()),
         }
     }
 
@@ -275,6 +284,12 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
             items.extend(pushes);
         }
     }
+    // It is in the data of its events as well, which are found beside it.
+    let mut event_type = None;
+    if reseller.is_none() && domain::subscription::is_event_type(sought) {
+        tried.push("eventType");
+        event_type = app.store.find_event_type(sought).await?;
+    }
     if items.is_empty() && reseller.is_none() && sought.contains('/') {
         tried.push("endpoint");
         items.extend(by_endpoint(app, sought).await?);
@@ -295,6 +310,9 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
         let (found, since) = Box::pin(by_value(app, sought, named)).await?;
         items.extend(found);
         values_since = Some(since);
+    }
+    if let Some(event_type) = event_type {
+        items.insert(0, FoundDocument::event_type(event_type));
     }
     Ok(SearchDocument {
         items,

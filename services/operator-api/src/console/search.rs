@@ -205,10 +205,14 @@ async fn exactly(
             "reseller" => "resellers",
             _ => "explain",
         };
-        let href = if it.kind == "key" {
-            format!("/console/access?revoked=true#key-{}", segment(&it.id))
-        } else {
-            format!("/console/{place}/{}", segment(&it.id))
+        let href = match it.kind {
+            "key" => format!("/console/access?revoked=true#key-{}", segment(&it.id)),
+            // No page is of it: what it became is told by the list of its notifications.
+            "eventType" => query(
+                "/console/waiting",
+                &[("lane", "reseller"), ("status", "ANY"), ("eventType", &it.id)],
+            ),
+            _ => format!("/console/{place}/{}", segment(&it.id)),
         };
         Hit {
             kind: kind(it.kind),
@@ -237,6 +241,7 @@ fn kind(name: &'static str) -> &'static str {
         "deadLetter" => "dead letter",
         "userAgent" => "user agent",
         "key" => "API key",
+        "eventType" => "event type",
         name => name,
     }
 }

@@ -152,6 +152,10 @@ async fn what_does_not_exist_is_answered_with_what_does(rig: &Rig) {
             "no message of Web Push has this id",
         ),
         ("/explain/order-17?reseller=acme".to_owned(), "acme has no event"),
+        (
+            "/explain/late.example?reseller=acme".to_owned(),
+            "`postrider notifications list --reseller acme --value`, and any other text by `postrider find`",
+        ),
     ] {
         let problem = rig.refused("GET", &path, None, (404, "not-found")).await;
         let detail = problem["detail"].as_str().unwrap();
@@ -164,6 +168,36 @@ async fn what_does_not_exist_is_answered_with_what_does(rig: &Rig) {
         (400, "invalid-query"),
     )
     .await;
+}
+
+#[testkit::test]
+async fn an_event_of_another_reseller_is_named(rig: &Rig) {
+    let told = async || {
+        let path = "/explain/order-17?reseller=acme";
+        let problem = rig.refused("GET", path, None, (404, "not-found")).await;
+        problem["detail"].as_str().unwrap().to_owned()
+    };
+    let none = told().await;
+    assert!(!none.contains("has one"), "{none}");
+    for (reseller, said) in [
+        ("demo2", "; demo2 has one."),
+        ("demo3", "; demo2, demo3 have one."),
+    ] {
+        let subscription = SubscriptionRow::active()
+            .reseller(reseller)
+            .make(&rig.it.pool)
+            .await;
+        let row = NotificationRow::in_state(NotificationState::Sent, subscription).reseller(reseller);
+        let event = row.make(&rig.it.pool).await.event;
+        sqlx::query("INSERT INTO event_keys VALUES ('reseller/' || $2, 'order-17', $1, '\\x01', now())")
+            .bind(event)
+            .bind(reseller)
+            .execute(&rig.it.pool)
+            .await
+            .unwrap();
+        let detail = told().await;
+        assert!(detail.contains(said), "{detail}");
+    }
 }
 
 #[testkit::test]

@@ -141,6 +141,27 @@ async fn what_is_nothing_is_an_answer_that_says_what_was_looked_for(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn an_event_type_is_found_beside_the_events_that_say_it(rig: &Rig) {
+    let of_catalogue = ("eventType".to_owned(), "domain.created".to_owned());
+    assert_eq!(found(rig, "domain.created").await, [of_catalogue.clone()]);
+    let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+    let row = NotificationRow::in_state(NotificationState::Sent, subscription);
+    let event = row.make(&rig.it.pool).await.event;
+    let body = r#"{"type":"domain.created","data":{}}"#;
+    sqlx::query("UPDATE events SET body = $2 WHERE id = $1")
+        .bind(event)
+        .bind(body)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    assert_eq!(
+        found(rig, "domain.created").await,
+        [of_catalogue, ("event".to_owned(), event.to_string())]
+    );
+    assert_eq!(found(rig, "no.such").await.len(), 0);
+}
+
+#[testkit::test]
 async fn a_search_for_nothing_is_refused(rig: &Rig) {
     let long = format!("q={}", "x".repeat(1_001));
     for query in ["", "q=", "q=%20", "q=%00", &long, "q=a&reseller=", "q=a&who=me"] {

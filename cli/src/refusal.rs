@@ -134,11 +134,8 @@ mod tests {
             ("notifications list --all --limit x", "write a whole number"),
             ("notifications list --all --limit 0", "0 is less than 1"),
             ("history push --minutes 0", "0 is not from 1 to 60"),
-            (
-                "notifications list --all --code 5xx",
-                "postrider notifications answers",
-            ),
             ("notifications list --all --code 600", "from 100 to 599"),
+            ("notifications list --all --code 6xx", "or a class, such as 5xx"),
             ("explain", ""),
             ("dead-letters list --subscription x", IDENTIFIER),
             ("listen --forward-to localhost", "write a whole URL"),

@@ -97,20 +97,22 @@ pub(crate) struct NotificationQuery {
 /// What the endpoint answered last.
 #[derive(Debug, Default, Args)]
 pub(crate) struct LastAnswer {
-    /// The endpoint answered the last attempt with this status code.
+    /// The endpoint answered the last attempt with this status code; for operators also with one of a class, such as 5xx.
     #[arg(long, value_name = "N", value_parser = status_code)]
-    code: Option<u16>,
+    code: Option<String>,
     /// The last attempt failed in this way.
     #[arg(long, value_parser = PossibleValuesParser::new(ERROR_TYPES), ignore_case = true)]
     error: Option<String>,
 }
 
-/// One status code; of a class, such as 5xx, only counts are kept.
-fn status_code(text: &str) -> Result<u16, &'static str> {
-    const FORM: &str = "write one status code from 100 to 599, such as 503; how many answers there were of each tells \
-                        `postrider notifications answers` operators, and `postrider subscriptions metrics` resellers";
-    let code = text.parse().ok();
-    code.filter(|code| (100..600).contains(code)).ok_or(FORM)
+/// A status code or a class, as the operator API takes it.
+fn status_code(text: &str) -> Result<String, &'static str> {
+    const FORM: &str = "write a status code from 100 to 599, such as 503, or a class, such as 5xx";
+    let text = text.to_ascii_lowercase();
+    let first = text.strip_suffix("xx").map(|class| format!("{class}00"));
+    let code = first.as_deref().unwrap_or(&text).parse::<u16>().ok();
+    let is_one = code.is_some_and(|code| (100..600).contains(&code));
+    if is_one { Ok(text) } else { Err(FORM) }
 }
 
 impl LastAnswer {
@@ -118,11 +120,13 @@ impl LastAnswer {
         self.code.is_some() || self.error.is_some()
     }
 
+    /// Whether a class of status codes is asked for.
+    pub(crate) fn is_of_class(&self) -> bool {
+        self.code.as_ref().is_some_and(|code| code.ends_with("xx"))
+    }
+
     pub(crate) fn query(&self) -> Query {
-        query([
-            ("code", self.code.map(|code| code.to_string())),
-            ("error", upper(self.error.as_ref())),
-        ])
+        query([("code", self.code.clone()), ("error", upper(self.error.as_ref()))])
     }
 }
 

@@ -1,5 +1,6 @@
 //! `GET /notifications`: notifications of all resellers, of one, of a subscription, of an event.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::Json;
@@ -52,9 +53,9 @@ pub(crate) struct NotificationParams {
     /// a field is found as well.
     #[param(example = "example.org")]
     pub(crate) value: Option<String>,
-    /// The endpoint answered the last attempt with this status code.
-    #[param(minimum = 100, maximum = 599, example = 503)]
-    pub(crate) code: Option<u16>,
+    /// The endpoint answered the last attempt with this status code, or with one of a class, such as 5xx.
+    #[param(example = "503")]
+    pub(crate) code: Option<String>,
     /// The last attempt failed in this way: HTTP, TIMEOUT, DNS, TLS, CONNECT, PROTOCOL, EGRESS or OTHER.
     #[param(example = "TIMEOUT")]
     pub(crate) error: Option<String>,
@@ -216,7 +217,7 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         reasons: words::some_of("reason", params.reason.as_deref(), &ENDED_FOR)?,
         event_type: event_type(params.event_type.as_deref())?,
         value: text("value", params.value.as_deref())?,
-        code: last_answer::code(params.code)?,
+        code: last_answer::codes(params.code.as_deref())?,
         error: last_answer::error_type(params.error.as_deref())?,
         since,
         // What ended before then was accepted before it, by a clock that may be a little ahead of the one that it ended by.
@@ -292,9 +293,11 @@ async fn of_event(
         };
         let is_of_type = |name: &String| *name == found.event_type;
         let is_for = |reason: &NotificationReason| search.reasons.contains(reason);
+        let is_answered =
+            |codes: &RangeInclusive<u16>| found.response_status.is_some_and(|code| codes.contains(&code));
         let is_error = |error| found.error_type.as_deref() == Some(error);
         is_theirs
-            && (search.code.is_none() || search.code == found.response_status)
+            && search.code.as_ref().is_none_or(is_answered)
             && search.error.is_none_or(is_error)
             && (search.statuses.is_empty() || search.statuses.contains(&found.status))
             && (search.reasons.is_empty() || found.reason.as_ref().is_some_and(is_for))

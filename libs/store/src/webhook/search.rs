@@ -3,6 +3,8 @@
 //! What the indexes do not know of a filter is asked of the notifications that they lead to, a bounded number for one part. A part may
 //! therefore be short, or empty, although there is another one. What an event says is compared and never shown.
 
+use std::ops::RangeInclusive;
+
 use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
@@ -49,8 +51,8 @@ pub struct NotificationSearch {
     pub event_type: Option<String>,
     /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain, A to Z in either case.
     pub value: Option<String>,
-    /// The status code of the last answer.
-    pub code: Option<u16>,
+    /// The status codes one of which is that of the last answer.
+    pub code: Option<RangeInclusive<u16>>,
     /// How the last attempt failed, one of [`domain::notification::ERROR_TYPES`].
     pub error: Option<&'static str>,
     /// Of events from here on.
@@ -188,7 +190,7 @@ macro_rules! look {
                              SELECT FROM (SELECT response_status, error_type FROM delivery_attempts
                                           WHERE notification_id = l.id AND status <> 'IN_PROCESS'
                                           ORDER BY number DESC LIMIT 1) AS a
-                             WHERE ($10 IS NULL OR a.response_status = $10) AND ($11 IS NULL OR a.error_type = $11)) END
+                             WHERE ($10 IS NULL OR a.response_status BETWEEN $10 AND $15::integer) AND ($11 IS NULL OR a.error_type = $11)) END
                      AND CASE WHEN $6::text[] IS NULL THEN true
                          ELSE EXISTS (SELECT FROM events e CROSS JOIN UNNEST($6) AS v(spelling)
                                       WHERE e.id = l.event AND strpos(lower(e.body COLLATE \"C\"), v.spelling) > 0) END
@@ -202,11 +204,12 @@ macro_rules! look {
             spelled.as_deref(),
             $depth
             $(, $value)*,
-            $search.code.map(i32::from),
+            $search.code.as_ref().map(|codes| i32::from(*codes.start())),
             $search.error,
             $search.ended_since,
             $search.ended_until,
-            &reasons as &[&str]
+            &reasons as &[&str],
+            $search.code.as_ref().map(|codes| i32::from(*codes.end()))
         )
         .fetch_all(&$store.pool)
         .await

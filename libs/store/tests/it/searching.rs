@@ -329,7 +329,7 @@ async fn what_a_reseller_got_is_found_over_all_its_subscriptions(pool: PgPool) {
         "a part of a value is none"
     );
     let asked = |code: Option<u16>, error: Option<&'static str>| NotificationSearch {
-        code,
+        code: code.map(|code| code..=code),
         error,
         ..NotificationSearch::default()
     };

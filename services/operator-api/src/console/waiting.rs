@@ -467,7 +467,7 @@ async fn of_notifications(
             .filter(|it| ENDED_FOR.contains(&it.as_str())),
         event_type: params.event_type.clone(),
         value: params.value.clone(),
-        code: code(params.code.as_deref())?,
+        code: params.code.clone(),
         error: params.error.clone(),
         since: moment("since", params.since.as_deref())?,
         until: moment("until", params.until.as_deref())?,
@@ -481,12 +481,6 @@ async fn of_notifications(
             .await?
             .0,
     )
-}
-
-/// A status code of the address; what is no number is refused as the API refuses other ones.
-fn code(given: Option<&str>) -> Result<Option<u16>, Problem> {
-    let read = given.map(str::parse).transpose();
-    read.map_err(|_| Problem::query("code", "must be between 100 and 599"))
 }
 
 fn one(status: &str) -> Option<String> {

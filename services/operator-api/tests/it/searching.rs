@@ -159,15 +159,21 @@ async fn what_a_reseller_got_is_found_without_a_key_of_its_own(rig: &Rig) {
         let found = rig.see(&format!("/notifications?{query}")).await;
         assert_eq!(ids(&found), [sent.id.to_string()], "{query}");
     }
-    for query in ["code=503", "code=503&error=HTTP", "error=HTTP&status=RETRY"] {
+    for query in [
+        "code=503",
+        "code=5xx",
+        "code=503&error=HTTP",
+        "error=HTTP&status=RETRY",
+    ] {
         let found = rig.see(&format!("/notifications?{query}")).await;
         assert_eq!(ids(&found), [retry.id.to_string()], "{query}");
         assert_eq!(found["items"][0]["errorType"], "HTTP");
     }
     for query in [
         "code=404".to_owned(),
+        "code=4xx".to_owned(),
         "error=TIMEOUT".to_owned(),
-        format!("eventId={}&code=404", retry.event),
+        format!("eventId={}&code=4xx", retry.event),
         format!("eventId={}&error=DNS", retry.event),
     ] {
         let found = rig.see(&format!("/notifications?{query}")).await;
@@ -176,6 +182,7 @@ async fn what_a_reseller_got_is_found_without_a_key_of_its_own(rig: &Rig) {
     for (query, field) in [
         ("eventId=order-17", "reseller"),
         ("code=99", "code"),
+        ("code=6xx", "code"),
         ("error=SLOW", "error"),
         ("reseller=a&status=x", "status"),
         ("status=RETRY&endedSince=2026-11-21T12:00:00Z", "endedSince"),

@@ -150,8 +150,8 @@ impl Store {
             " CROSS JOIN LATERAL (SELECT d.state, d.lane, d.fingerprint, d.target, d.created_at, d.id, (true",
         );
         filter.restrict(&mut query);
-        query.push(") AS matches FROM dead_letters d WHERE");
-        lead.belongs(&mut query, filter);
+        query.push(") AS matches");
+        lead.source(&mut query, filter);
         query
             .push(" ORDER BY d.created_at DESC, d.id DESC LIMIT ")
             .push_bind(COUNTED_MAX)

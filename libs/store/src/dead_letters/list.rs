@@ -101,8 +101,9 @@ impl Store {
         if !self.has_index(LateIndex::DeadLettersByJob).await? {
             return Ok(false);
         }
+        // In the order of its index: of a large job, a limit alone could have the planner read the table until it comes upon so many.
         let resolved = sqlx::query_scalar!(
-            r#"SELECT count(*) AS "count!" FROM (SELECT FROM dead_letters WHERE job_id = $1 LIMIT $2) AS resolved"#,
+            r#"SELECT count(*) AS "count!" FROM (SELECT FROM dead_letters WHERE job_id = $1 ORDER BY id LIMIT $2) AS resolved"#,
             job,
             most.saturating_add(1),
         )
@@ -159,8 +160,8 @@ fn statement(
     if !lead.covers(filter) {
         filter.restrict(&mut query);
     }
-    query.push(") AS matches FROM dead_letters d WHERE");
-    lead.belongs(&mut query, filter);
+    query.push(") AS matches");
+    lead.source(&mut query, filter);
     if let Some((at, id)) = after {
         query
             .push(format_args!(" AND (d.created_at, d.id) {beyond} ("))

@@ -134,10 +134,20 @@ impl Lead {
         }
     }
 
-    /// Appends the conditions that make a dead letter `d` one of the stream with the present keys.
-    pub(super) fn belongs(&self, query: &mut QueryBuilder<Postgres>, filter: &DeadLetterFilter) {
+    /// Appends the FROM and WHERE clauses of the dead letters `d` of the stream with the present keys.
+    pub(super) fn source(&self, query: &mut QueryBuilder<Postgres>, filter: &DeadLetterFilter) {
         let text = |text: &Option<String>| text.as_deref().map(|text| storable(text).into_owned());
-        query.push(" d.state = s.in_state");
+        if matches!(self, Self::Job) {
+            // `OFFSET 0` has them read by their index and then sorted: the planner could go through all of the table by time instead, down to
+            // the old ones of the job.
+            query
+                .push(" FROM (SELECT * FROM dead_letters WHERE job_id = ")
+                .push_bind(filter.job)
+                .push(" OFFSET 0) AS d");
+        } else {
+            query.push(" FROM dead_letters d");
+        }
+        query.push(" WHERE d.state = s.in_state");
         match self {
             Self::Reason => query.push(" AND d.lane = k.in_lane AND d.reason = r.in_reason"),
             Self::Kinds(_) => query.push(
@@ -155,7 +165,7 @@ impl Lead {
             Self::Reseller => query
                 .push(" AND d.reseller_id = ")
                 .push_bind(text(&filter.reseller)),
-            Self::Job => query.push(" AND d.job_id = ").push_bind(filter.job),
+            Self::Job => &mut *query,
         };
         if let Some(since) = filter.since {
             query.push(" AND d.created_at >= ").push_bind(since);

@@ -303,9 +303,10 @@ impl Store {
     /// Revokes a link that can still be used. Returns whether it could until now.
     pub async fn revoke_portal_link(&self, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
+        // Over since it was made, and not since now: it is used by the clock of another machine, which may be behind.
         let revoked = sqlx::query!(
             r#"
-            UPDATE portal_links SET expires_at = $2 WHERE id = $1 AND used_at IS NULL AND expires_at > $2
+            UPDATE portal_links SET expires_at = created_at WHERE id = $1 AND used_at IS NULL AND expires_at > $2
             RETURNING reseller_id, person_id
             "#,
             id,

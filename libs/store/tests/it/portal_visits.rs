@@ -102,7 +102,8 @@ async fn a_revoked_link_opens_nothing_and_a_used_one_is_not_revoked(pool: PgPool
         !store.revoke_portal_link(unused.id, late).await.unwrap(),
         "it is over"
     );
-    assert!(store.revoke_portal_link(unused.id, act(now)).await.unwrap());
+    let soon = act(now + TimeDelta::minutes(1));
+    assert!(store.revoke_portal_link(unused.id, soon).await.unwrap());
     assert_eq!(usable("acme").await, [] as [Uuid; 0]);
     assert!(
         !store.revoke_portal_link(unused.id, act(now)).await.unwrap(),
@@ -112,7 +113,11 @@ async fn a_revoked_link_opens_nothing_and_a_used_one_is_not_revoked(pool: PgPool
         !store.revoke_portal_link(used.id, act(now)).await.unwrap(),
         "used"
     );
-    let opened = store.use_portal_link(&token, &KeyDigest::of("late"), now).await;
+    // Also by a clock that is behind the one by which it was revoked.
+    let behind = now + TimeDelta::seconds(30);
+    let opened = store
+        .use_portal_link(&token, &KeyDigest::of("late"), behind)
+        .await;
     assert_eq!(opened.unwrap(), None);
     let revoked: Vec<String> =
         sqlx::query_scalar("SELECT subject FROM audit_log WHERE action = 'portal-link.revoke'")

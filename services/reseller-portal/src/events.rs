@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};
 use domain::reason::StateReason;
@@ -119,8 +120,10 @@ impl MissReason {
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<EventDocument>, Problem> {
+    // Nothing is called by what is no UTF-8.
+    let Path(id) = id.map_err(|_| problems::no_event())?;
     look_up(&app, &reseller, &id).await.map(Json)
 }
 

@@ -113,9 +113,10 @@ async fn an_event_tells_what_it_became_and_why_each_other_subscription_got_nothi
     let same = portal.see(&format!("/events/{}", made.event)).await;
     assert_eq!(same, event);
 
-    portal
-        .refused("GET", "/events/rs-2", None, (404, "not-found"))
-        .await;
+    for none in ["rs-2", "%ff", "%00"] {
+        let path = format!("/events/{none}");
+        portal.refused("GET", &path, None, (404, "not-found")).await;
+    }
     let browser = entered(&portal, &ALL).await;
     let page = browser
         .see(&format!("/app/s/{other_types}/deliveries?q=rs-1"))

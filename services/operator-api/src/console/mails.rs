@@ -12,7 +12,7 @@ use http_api::{Params, Payload, Problem, TakesBodies as _};
 
 use super::act::{ActForm, Asked};
 use super::export::{self, Column, Rows};
-use super::frame::{Frame, Page, done};
+use super::frame::{Frame, Page, done, not_done};
 use super::visit::Fields;
 use crate::app::App;
 use crate::examined::Part;
@@ -163,7 +163,7 @@ async fn ask_to_retry(_: Viewer, frame: Frame) -> Response {
 
 async fn retry(operator: Operator, frame: Frame, fields: Fields) -> Result<Response, Problem> {
     match send(operator, &fields).await {
-        Ok(0) => Ok(done(
+        Ok(0) => Ok(not_done(
             HERE,
             "No mail waits or failed in that time. Nothing was changed.",
         )),

@@ -11,7 +11,7 @@ use domain::counted::of;
 use domain::notification::ERROR_TYPES;
 use domain::quota::{day_of, start_of};
 use http_api::{FieldProblem, Id, Params, Problem};
-use pages::{Fields, Markup, Page, done, see_other};
+use pages::{Fields, Markup, Page, done, not_done, see_other};
 use serde::Deserialize;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -494,7 +494,8 @@ async fn resend(
     }
     let sent = notifications::resend_each(&app, &resender, &ids).await?;
     let back = fields.get("back").filter(|back| super::is_ours(back));
-    Ok(done(back.unwrap_or("/app/deliveries"), &said_of(&sent)))
+    let leads_on = if sent.count == 0 { not_done } else { done };
+    Ok(leads_on(back.unwrap_or("/app/deliveries"), &said_of(&sent)))
 }
 
 /// How many are sent again, and which are not and why.

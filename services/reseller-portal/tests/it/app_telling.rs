@@ -237,6 +237,14 @@ async fn what_was_selected_is_sent_again_at_once_and_the_rest_is_named(portal: P
     ] {
         assert!(page.contains(&said), "{said}: {page}");
     }
+    assert!(page.contains("class=\"flash ok\""), "{page}");
+    let (_, none) = browser
+        .act("/app/deliveries/resend", &[("id", ids[2].as_str())])
+        .await;
+    assert!(
+        none.contains("class=\"flash warn\"") && none.contains("0 are sent again, 1 is not."),
+        "{none}"
+    );
     for (id, status) in [
         (&ids[0], "RETRY"),
         (&ids[1], "RETRY"),

@@ -15,7 +15,7 @@ use super::{WAITING, WaitingParams};
 use crate::app::App;
 use crate::cancellations::{self, CancellationDocument, CancellationPayload, WaitingFilter};
 use crate::console::act::{ActForm, typed};
-use crate::console::frame::{Frame, done};
+use crate::console::frame::{Frame, done, not_done};
 use crate::console::visit::Fields;
 use crate::request::Operator;
 
@@ -194,7 +194,7 @@ async fn ask(operator: Operator, frame: Frame, Params(chosen): Params<Chosen>) -
     let counted = count(&operator, &chosen).await?;
     if counted.matching == 0 {
         let none = "Nothing that waits matches any more, so that there is nothing to cancel.";
-        return Ok(done(chosen.back(), none));
+        return Ok(not_done(chosen.back(), none));
     }
     Ok(form(&frame, &chosen, &counted).page(frame))
 }

@@ -71,8 +71,8 @@ impl Access {
             Err(error) if !lacks_only_the_database(&error) => Err(error),
             Err(_) if operator.has_key() => Ok(Self::Api(operator.connect()?)),
             Err(error) => Err(error.context(
-                "this needs the database (DATABASE_URL), or the operator API with the key of an administrator (OPERATOR_KEY or --key), \
-                 for what only looks of a viewer; the first key of an installation is made on the database",
+                "this needs the database (DATABASE_URL), or the operator API with the key of an administrator (OPERATOR_KEY or --key); to \
+                 list, the key of a viewer is enough; the first key of an installation is made on the database",
             )),
         }
     }

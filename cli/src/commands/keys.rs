@@ -389,7 +389,7 @@ fn table_of(keys: &[ApiKey]) -> Table {
 fn confirm_revocation(yes: Yes, id: Uuid) -> anyhow::Result<()> {
     let act = Act {
         what: &format!("revoke the key {id}"),
-        effect: "who goes on with it is refused within seconds, and that cannot be undone",
+        effect: "requests with it are refused within seconds, and that cannot be undone",
         instead: &format!("`postrider keys rotate {id}` to have it end later"),
     };
     yes.confirm(&act, || ())

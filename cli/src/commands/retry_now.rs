@@ -96,7 +96,7 @@ pub(crate) async fn run(command: RetryNowCommand) -> anyhow::Result<()> {
                 );
             }
             let count = of(found.len() as u64, "subscription", "subscriptions");
-            let what = format!("try everything at once that waits for a retry of {count} at {endpoint}");
+            let what = format!("try at once what waits for a retry at {endpoint}, of {count}");
             confirm(
                 yes,
                 &what,

@@ -168,7 +168,7 @@ async fn a_whole_url_stands_for_its_subscription() {
     );
     let asked = run(&format!("retry-now endpoint {URL}/"), &url);
     assert!(
-        asked.code == Some(1) && asked.stdout.is_empty() && asked.stderr.contains("of 1 subscription at"),
+        asked.code == Some(1) && asked.stdout.is_empty() && asked.stderr.contains("of 1 subscription:"),
         "{asked:?}"
     );
     let retried = run(&format!("retry-now endpoint {URL}/ --yes"), &url);

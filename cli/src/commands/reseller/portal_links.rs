@@ -5,7 +5,6 @@ use chrono::SecondsFormat;
 use clap::{ArgGroup, Args, Subcommand};
 use domain::clock::{Clock as _, SystemClock};
 use domain::counted::of;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -239,11 +238,9 @@ async fn visits(args: VisitsArgs) -> anyhow::Result<()> {
 }
 
 async fn revoke(args: &RevokeArgs) -> anyhow::Result<()> {
-    let note = args.note.as_deref().map_or(String::new(), |note| {
-        format!("?note={}", utf8_percent_encode(note, NON_ALPHANUMERIC))
-    });
-    let path = format!("/portal-links/{}{note}", args.link);
-    args.operator.connect()?.delete(&path).await?;
+    let path = format!("/portal-links/{}", args.link);
+    let api = args.operator.connect()?;
+    api.delete_noted(&path, args.note.as_deref()).await?;
     Ok(output::result(format_args!(
         "the link {} opens nothing any more",
         args.link

@@ -215,6 +215,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "notifications scheduled",
     "notifications show",
     "notifications story",
+    "notifications why",
     "overview",
     "pauses",
     "portal-links create",

@@ -9,11 +9,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use chrono::{DateTime, Utc};
 use http_api::paging::List;
-use http_api::{Params, Problem, TakesBodies as _};
+use http_api::{Params, Problem};
 use serde_json::Value;
 use store::AuditView;
 
-use super::export::{self, Column, Rows};
+use super::export::{self, Column};
 use super::frame::{Frame, Page, see_other, segment};
 use super::resellers::{place_of_reseller, quoted};
 use super::times;
@@ -231,17 +231,7 @@ const COLUMNS: [Column; 7] = [
 
 /// The list as a file.
 async fn export(State(app): State<Arc<App>>, _: Viewer, frame: Frame) -> Result<Response, Problem> {
-    let asked = frame.clone();
-    let part = move |cursor: Option<String>| {
-        let (app, frame) = (Arc::clone(&app), asked.clone());
-        async move {
-            let params = export::params(&frame, cursor.as_deref()).await?;
-            let deadline = app.deadline();
-            let list = audit::list(State(app), Viewer { deadline }, params).await?.0;
-            Ok(Rows::of(&list.items, list.next))
-        }
-    };
-    export::file(&frame, "audit", &COLUMNS, part).await
+    export::list(app, &frame, ("audit", &COLUMNS), audit::list).await
 }
 
 async fn page(

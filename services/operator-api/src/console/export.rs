@@ -5,12 +5,16 @@
 
 use std::fmt::Write as _;
 use std::io;
+use std::sync::Arc;
 
+use axum::Json;
 use axum::body::Body;
+use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use futures::stream;
 use http::header;
-use http_api::{Params, Problem};
+use http_api::paging::List;
+use http_api::{Params, Problem, TakesBodies as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,6 +22,9 @@ use url::form_urlencoded;
 
 use super::dead_letters::Chosen;
 use super::frame::Frame;
+use crate::app::App;
+use crate::examined::Part;
+use crate::request::Viewer;
 
 /// Most rows of a file.
 const ROWS_MAX: usize = 10_000;
@@ -45,6 +52,18 @@ impl Rows {
     }
 }
 
+impl<T: Serialize> From<List<T>> for Rows {
+    fn from(list: List<T>) -> Self {
+        Self::of(&list.items, list.next)
+    }
+}
+
+impl<T: Serialize> From<Part<T>> for Rows {
+    fn from(part: Part<T>) -> Self {
+        Self::of(&part.items, part.next)
+    }
+}
+
 /// What the operation behind a list is asked for a part of the file: what the address says but for its format, from a cursor on.
 pub(super) async fn params<T: DeserializeOwned>(
     frame: &Frame,
@@ -53,6 +72,32 @@ pub(super) async fn params<T: DeserializeOwned>(
     let limit = PART.to_string();
     let part = [("limit", &*limit), ("cursor", cursor.unwrap_or_default())];
     Chosen::asked(frame, &OWN).params(frame.now, &part).await
+}
+
+/// What an operation lists, as a file called like `name`.
+pub(super) async fn list<T, L, P, D>(
+    app: Arc<App>,
+    frame: &Frame,
+    (name, columns): (&str, &'static [Column]),
+    operation: L,
+) -> Result<Response, Problem>
+where
+    T: DeserializeOwned + Send,
+    L: Fn(State<Arc<App>>, Viewer, Params<T>) -> P + Copy + Send + 'static,
+    P: Future<Output = Result<Json<D>, Problem>> + Send,
+    Rows: From<D>,
+{
+    let asked = frame.clone();
+    let part = move |cursor: Option<String>| {
+        let (app, frame) = (Arc::clone(&app), asked.clone());
+        async move {
+            let params = params(&frame, cursor.as_deref()).await?;
+            let deadline = app.deadline();
+            let Json(list) = operation(State(app), Viewer { deadline }, params).await?;
+            Ok(Rows::from(list))
+        }
+    };
+    file(frame, name, columns, part).await
 }
 
 /// Where a list is as a file, as it is filtered on this page.

@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use chrono::TimeDelta;
-use http_api::{Params, Payload, Problem, TakesBodies as _};
+use http_api::{Params, Payload, Problem};
 
 use super::act::{ActForm, Asked};
-use super::export::{self, Column, Rows};
+use super::export::{self, Column};
 use super::frame::{Frame, Page, done, not_done};
 use super::visit::Fields;
 use crate::app::App;
@@ -143,17 +143,7 @@ const COLUMNS: [Column; 12] = [
 
 /// The list as a file.
 async fn export(State(app): State<Arc<App>>, _: Viewer, frame: Frame) -> Result<Response, Problem> {
-    let asked = frame.clone();
-    let part = move |cursor: Option<String>| {
-        let (app, frame) = (Arc::clone(&app), asked.clone());
-        async move {
-            let params = export::params(&frame, cursor.as_deref()).await?;
-            let deadline = app.deadline();
-            let part = mails::list(State(app), Viewer { deadline }, params).await?.0;
-            Ok(Rows::of(&part.items, part.next))
-        }
-    };
-    export::file(&frame, "mails", &COLUMNS, part).await
+    export::list(app, &frame, ("mails", &COLUMNS), mails::list).await
 }
 
 async fn ask_to_retry(_: Viewer, frame: Frame) -> Response {

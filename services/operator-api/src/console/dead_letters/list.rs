@@ -7,13 +7,13 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use http_api::{Problem, TakesBodies as _, paging};
+use http_api::{Problem, paging};
 use store::DeadLetterView;
 use tokio::time::Instant;
 
 use super::{AGES, Chosen, FIELDS};
 use crate::app::App;
-use crate::console::export::{self, Column, Rows};
+use crate::console::export::{self, Column};
 use crate::console::frame::{Frame, Page, SHOWN};
 use crate::dead_letters;
 use crate::request::Viewer;
@@ -83,19 +83,7 @@ pub(super) async fn export(
     _: Viewer,
     frame: Frame,
 ) -> Result<Response, Problem> {
-    let asked = frame.clone();
-    let part = move |cursor: Option<String>| {
-        let (app, frame) = (Arc::clone(&app), asked.clone());
-        async move {
-            let params = export::params(&frame, cursor.as_deref()).await?;
-            let deadline = app.deadline();
-            let part = dead_letters::list(State(app), Viewer { deadline }, params)
-                .await?
-                .0;
-            Ok(Rows::of(&part.items, part.next))
-        }
-    };
-    export::file(&frame, "dead-letters", &COLUMNS, part).await
+    export::list(app, &frame, ("dead-letters", &COLUMNS), dead_letters::list).await
 }
 
 pub(super) async fn page(

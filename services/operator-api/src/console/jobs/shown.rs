@@ -10,13 +10,13 @@ use axum::routing::{MethodRouter, get};
 use domain::counted::of as counted;
 use http::StatusCode;
 use http_api::paging::List;
-use http_api::{Id, Params, Payload, Problem, TakesBodies as _};
+use http_api::{Id, Params, Payload, Problem};
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::console::act::{ActForm, Asked, needed_note, note};
 use crate::console::dead_letters::{Chosen, cause, moment};
-use crate::console::export::{self, Column, Rows};
+use crate::console::export::{self, Column};
 use crate::console::frame::{Frame, Page, done};
 use crate::console::visit::Fields;
 use crate::dead_letter_jobs::{self, ChangePayload, JobDocument, JobParams, OutcomeDocument};
@@ -200,19 +200,7 @@ pub(super) async fn export(
     _: Viewer,
     frame: Frame,
 ) -> Result<Response, Problem> {
-    let asked = frame.clone();
-    let part = move |cursor: Option<String>| {
-        let (app, frame) = (Arc::clone(&app), asked.clone());
-        async move {
-            let params = export::params(&frame, cursor.as_deref()).await?;
-            let deadline = app.deadline();
-            let list = dead_letter_jobs::list(State(app), Viewer { deadline }, params)
-                .await?
-                .0;
-            Ok(Rows::of(&list.items, list.next))
-        }
-    };
-    export::file(&frame, "jobs", &COLUMNS, part).await
+    export::list(app, &frame, ("jobs", &COLUMNS), dead_letter_jobs::list).await
 }
 
 fn path(id: Uuid) -> String {

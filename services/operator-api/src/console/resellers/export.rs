@@ -80,19 +80,7 @@ pub(super) async fn export(
 }
 
 async fn resellers(app: Arc<App>, frame: &Frame) -> Result<Response, Problem> {
-    let asked = frame.clone();
-    let part = move |cursor: Option<String>| {
-        let (app, frame) = (Arc::clone(&app), asked.clone());
-        async move {
-            let params = export::params(&frame, cursor.as_deref()).await?;
-            let deadline = app.deadline();
-            let list = subscriptions::resellers(State(app), Viewer { deadline }, params)
-                .await?
-                .0;
-            Ok(Rows::of(&list.items, list.next))
-        }
-    };
-    export::file(frame, "resellers", &RESELLERS, part).await
+    export::list(app, frame, ("resellers", &RESELLERS), subscriptions::resellers).await
 }
 
 /// Those in trouble come at once, from what the page of now knows.

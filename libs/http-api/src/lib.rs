@@ -47,7 +47,7 @@ pub use peer::current as caller_address;
 pub use problem::{FieldProblem, PROBLEM_JSON, Problem, ProblemBody};
 pub use reading::by;
 pub use remembered::Remembered;
-pub use request::{Draft, Id, Ids, Params, Payload, TakesBodies};
+pub use request::{Draft, Id, Ids, Name, Params, Payload, TakesBodies};
 pub use router::{complete, method_not_allowed};
 pub use server::{ConnectionLimits, NoUpgrade, Place, Upgrade, Upgraded, serve};
 pub use strangers::Strangers;

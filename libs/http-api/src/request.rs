@@ -1,4 +1,4 @@
-//! What handlers take from a request besides the caller: identifiers, the query string, a body. Each answers with a problem
+//! What handlers take from a request besides the caller: identifiers, names, the query string, a body. Each answers with a problem
 //! by itself, in the order in which a handler names them: who asks comes first, so that strangers learn nothing from the
 //! rest.
 //!
@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Query, RawPathParams, Request};
+use axum::extract::{
+    FromRequest, FromRequestParts, OptionalFromRequest, Path, Query, RawPathParams, Request,
+};
 use domain::nearest;
 use http::request::Parts;
 use hyper::body::Body as _;
@@ -57,6 +59,21 @@ async fn identifiers<const N: usize>(
         .map_err(|_| not_found())?;
     let ids: Option<Vec<Uuid>> = params.iter().map(|(_, value)| value.parse().ok()).collect();
     ids.and_then(|ids| ids.try_into().ok()).ok_or_else(not_found)
+}
+
+/// The name in the path, of something that has no identifier. What is no UTF-8 is no name, and not found.
+#[derive(Debug)]
+pub struct Name(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(name)) => Ok(Self(name)),
+            Err(_) => Err(Problem::new(ProblemKind::NOT_FOUND, "nothing has this name")),
+        }
+    }
 }
 
 /// The query string.

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http_api::paging::List;
-use http_api::{Payload, Problem, ProblemKind};
+use http_api::{Name, Payload, Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
 use store::webhook::EventType;
@@ -123,7 +123,7 @@ pub(crate) async fn list(
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Path(name): Path<String>,
+    Name(name): Name,
 ) -> Result<Json<EventTypeDocument>, Problem> {
     let reading = app.store.find_event_type(storable(&name)?);
     let found = http_api::by(viewer.deadline, ("the event type", "read"), reading).await?;
@@ -143,13 +143,13 @@ pub(crate) async fn find(
 pub(crate) async fn retire(
     State(app): State<Arc<App>>,
     admin: Administrator,
-    Path(name): Path<String>,
+    Name(name): Name,
     Payload(body): Note,
 ) -> Result<Json<EventTypeDocument>, Problem> {
     let act = admin.act(Some(body.required()?), app.now());
     let retiring = app.store.retire_event_type(storable(&name)?, act);
     http_api::by(admin.deadline, ("the event type", "retired"), retiring).await?;
-    find(State(app), admin.viewer(), Path(name)).await
+    find(State(app), admin.viewer(), Name(name)).await
 }
 
 /// A path may hold U+0000, which the database does not even take in a question.

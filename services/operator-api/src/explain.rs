@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use explain::{Context, Explanation, SubscriptionFacts};
-use http_api::{Params, Problem, ProblemKind};
+use http_api::{Name, Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::timeline::{NotificationTimeline, PushTimeline};
 use store::webhook::EventView;
@@ -54,7 +54,7 @@ pub(crate) struct ExplainQuery {
 pub(crate) async fn explain(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Path(id): Path<String>,
+    Name(id): Name,
     Params(query): Params<ExplainQuery>,
 ) -> Result<Json<Explanation>, Problem> {
     let (_, story) = tell(&app, viewer.deadline, &id, query.reseller.as_deref()).await?;

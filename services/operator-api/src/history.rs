@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use http_api::{Params, Problem};
+use http_api::{Name, Params, Problem};
 use runtime::connections::{AnswerSecond, PaceSecond, Report};
 use serde::{Deserialize, Serialize};
 use store::push::HoldPeriod;
@@ -184,7 +184,7 @@ impl From<LaneMinute> for MinuteDocument {
 pub(crate) async fn history(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Path(lane): Path<String>,
+    Name(lane): Name,
     Params(params): Params<HistoryParams>,
 ) -> Result<Json<HistoryDocument>, Problem> {
     let lane = known(&lane)?;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use chrono::{DateTime, Utc};
-use http_api::{FieldProblem, Id, Payload, Problem, ProblemKind, paging::List};
+use http_api::{FieldProblem, Id, Name, Payload, Problem, ProblemKind, paging::List};
 use serde::{Deserialize, Serialize};
 use store::status::{COUNTED_MAX, Depths, PAUSED_COUNTED_MAX, PausedWaiting};
 use store::{Lane, Pausable, PauseChange, PauseView, Store};
@@ -182,7 +182,7 @@ pub(crate) fn waiting_for(counts: &[PausedWaiting], pause: &PauseView) -> Option
 )]
 pub(crate) async fn pause_lane(
     operator: Operator,
-    Path(lane): Path<String>,
+    Name(lane): Name,
     Payload(body): Payload<PausePayload>,
 ) -> Answer {
     let lane = known(&lane)?;
@@ -197,7 +197,7 @@ pub(crate) async fn pause_lane(
     request_body = NotePayload,
     responses((status = 200, description = "It goes on.", body = PauseChangeDocument))
 )]
-pub(crate) async fn resume_lane(operator: Operator, Path(lane): Path<String>, Payload(body): Note) -> Answer {
+pub(crate) async fn resume_lane(operator: Operator, Name(lane): Name, Payload(body): Note) -> Answer {
     resume(&operator, Pausable::Lane(known(&lane)?), &body).await
 }
 
@@ -241,7 +241,7 @@ pub(crate) async fn resume_subscription(operator: Operator, Id(id): Id, Payload(
 )]
 pub(crate) async fn pause_reseller(
     operator: Operator,
-    Path(reseller): Path<String>,
+    Name(reseller): Name,
     Payload(body): Payload<PausePayload>,
 ) -> Answer {
     pause(&operator, Pausable::Reseller(storable(reseller)?), &body).await
@@ -255,11 +255,7 @@ pub(crate) async fn pause_reseller(
     request_body = NotePayload,
     responses((status = 200, description = "This pause is over.", body = PauseChangeDocument))
 )]
-pub(crate) async fn resume_reseller(
-    operator: Operator,
-    Path(reseller): Path<String>,
-    Payload(body): Note,
-) -> Answer {
+pub(crate) async fn resume_reseller(operator: Operator, Name(reseller): Name, Payload(body): Note) -> Answer {
     resume(&operator, Pausable::Reseller(storable(reseller)?), &body).await
 }
 

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
 use domain::key::{KeyDigest, format_token};
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use http::{HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
-use http_api::{Id, Params, Payload, Problem, ProblemKind};
+use http_api::{Id, Name, Params, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::{EndVisits, NewPortalLink, PortalLinkView, PortalVisit};
 use utoipa::ToSchema;
@@ -77,7 +77,7 @@ pub(crate) struct LinkDocument {
 )]
 pub(crate) async fn create(
     operator: Operator,
-    Path(reseller): Path<String>,
+    Name(reseller): Name,
     Payload(body): Note,
 ) -> Result<(StatusCode, [(HeaderName, &'static str); 1], Json<LinkDocument>), Problem> {
     let note = body.required()?;

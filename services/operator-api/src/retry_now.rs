@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::Path;
 use domain::lifecycle::{Attempts, LaneRules};
-use http_api::{Id, Payload, Problem, ProblemKind};
+use http_api::{Id, Name, Payload, Problem, ProblemKind};
 use serde::Serialize;
 use store::webhook::NotificationsOf;
 use store::{Lane, Pausable, RetriesNow, RetryNow};
@@ -141,7 +140,7 @@ pub(crate) async fn subscription(operator: Operator, Id(id): Id, Payload(body): 
     request_body = NotePayload,
     responses((status = 200, description = "They are due now.", body = RetriesNowDocument))
 )]
-pub(crate) async fn lane(operator: Operator, Path(lane): Path<String>, Payload(body): Note) -> Answer {
+pub(crate) async fn lane(operator: Operator, Name(lane): Name, Payload(body): Note) -> Answer {
     let lane = pauses::known(&lane)?;
     let hastening = operator
         .app

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http_api::paging::List;
-use http_api::{Problem, ProblemKind};
+use http_api::{Name, Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
 use store::webhook::EventType;
@@ -115,7 +115,7 @@ pub(crate) async fn list(
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    Path(name): Path<String>,
+    Name(name): Name,
 ) -> Result<Json<EventTypeDocument>, Problem> {
     let no_type = || Problem::new(ProblemKind::NOT_FOUND, "no event type has this name");
     // What can be no name is not asked for: it may hold what the database does not take.

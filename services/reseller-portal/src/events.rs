@@ -5,12 +5,11 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::reason::StateReason;
 use domain::subscription::{EventFilter, Miss, SubscriptionState};
-use http_api::Problem;
+use http_api::{Name, Problem};
 use serde::Serialize;
 use store::webhook::{EventView, StateEntry, SubscriptionView};
 use utoipa::ToSchema;
@@ -120,10 +119,8 @@ impl MissReason {
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    id: Result<Path<String>, PathRejection>,
+    Name(id): Name,
 ) -> Result<Json<EventDocument>, Problem> {
-    // Nothing is called by what is no UTF-8.
-    let Path(id) = id.map_err(|_| problems::no_event())?;
     look_up(&app, &reseller, &id).await.map(Json)
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::key::Role;
 use event_schema::{DEFINITION_MAX, Definition};
 use http::StatusCode;
 use http::request::Parts;
-use http_api::{FieldProblem, Handling, Problem, ProblemKind, Wrong};
+use http_api::{FieldProblem, Handling, Name, Problem, ProblemKind, Wrong};
 use serde::Serialize;
 use serde_json::Value;
 use store::Act;
@@ -164,7 +164,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, head: Parts) -> Result<Jso
 )]
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
-    Path(name): Path<String>,
+    Name(name): Name,
     head: Parts,
 ) -> Result<Response, Problem> {
     let (_, deadline) = app.reader(&head).await?;
@@ -191,7 +191,7 @@ pub(crate) async fn find(
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
-    Path(name): Path<String>,
+    name: Result<Name, Problem>,
     request: Request,
 ) -> Result<Response, Problem> {
     let deadline = app.deadline();
@@ -199,6 +199,7 @@ pub(crate) async fn put(
     let caller = app.caller(&head.headers, deadline).await?;
     caller.require(is_admin)?;
     http_api::refuse_in_vain(&head)?;
+    let Name(name) = name.map_err(|_| Problem::fields(vec![FieldProblem::new("name", "must be UTF-8")]))?;
     http_api::require_json(&head.headers)?;
     let limit = app.max_body_bytes.max(DEFINITION_MAX);
     let body = http_api::read_body(&head.headers, body, limit, deadline).await?;
@@ -251,7 +252,7 @@ pub(crate) async fn put(
 )]
 pub(crate) async fn retire(
     State(app): State<Arc<App>>,
-    Path(name): Path<String>,
+    Name(name): Name,
     head: Parts,
 ) -> Result<Response, Problem> {
     let deadline = app.deadline();

@@ -6,12 +6,12 @@ mod pace;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use explain::words;
-use http_api::{Params, Problem};
+use http_api::{Name, Params, Problem};
 use store::push::{HoldView, SWRVE};
 
 use self::earlier::{Earlier, earlier};
@@ -300,7 +300,7 @@ async fn page(
     let minutes = Some(asked.checked()?);
     let minutes = |lane: &str| {
         let params = Params(HistoryParams { minutes });
-        history::history(State(Arc::clone(&app)), viewer, Path(lane.to_owned()), params)
+        history::history(State(Arc::clone(&app)), viewer, Name(lane.to_owned()), params)
     };
     let (status, push, reseller, pace, holds) = tokio::join!(
         status::status(State(Arc::clone(&app)), viewer),
@@ -436,7 +436,7 @@ async fn ask_to_pause(
     app: State<Arc<App>>,
     viewer: Viewer,
     frame: Frame,
-    Path(lane): Path<String>,
+    Name(lane): Name,
 ) -> Result<Response, Problem> {
     let form = asked(app, viewer, known(&lane)?, false, &frame).await;
     Ok(form.page(frame))
@@ -446,7 +446,7 @@ async fn ask_to_resume(
     app: State<Arc<App>>,
     viewer: Viewer,
     frame: Frame,
-    Path(lane): Path<String>,
+    Name(lane): Name,
 ) -> Result<Response, Problem> {
     let form = asked(app, viewer, known(&lane)?, true, &frame).await;
     Ok(form.page(frame))
@@ -471,7 +471,7 @@ async fn asked(
 async fn pause(
     operator: Operator,
     frame: Frame,
-    Path(lane): Path<String>,
+    Name(lane): Name,
     fields: Fields,
 ) -> Result<Response, Problem> {
     let lane = known(&lane)?;
@@ -480,7 +480,7 @@ async fn pause(
         return again.again(frame, &fields, problem);
     }
     let asked = pausing(&fields, operator.app.now())?;
-    let answer = pause_lane(operator, Path(lane.to_owned()), asked).await;
+    let answer = pause_lane(operator, Name(lane.to_owned()), asked).await;
     let what = format!("The {}", title(lane).to_lowercase());
     match answer {
         Ok(Json(change)) => Ok(done("/console/lanes", &paused(&what, &change))),
@@ -491,7 +491,7 @@ async fn pause(
 async fn resume(
     operator: Operator,
     frame: Frame,
-    Path(lane): Path<String>,
+    Name(lane): Name,
     fields: Fields,
 ) -> Result<Response, Problem> {
     let lane = known(&lane)?;
@@ -499,7 +499,7 @@ async fn resume(
     if let Err(problem) = checked(&fields, lane, false) {
         return again.again(frame, &fields, problem);
     }
-    let answer = resume_lane(operator, Path(lane.to_owned()), note(&fields)).await;
+    let answer = resume_lane(operator, Name(lane.to_owned()), note(&fields)).await;
     let said = ["goes on. What has gathered is sent now.", "was not paused."];
     told(lane, answer, said).or_else(|problem| again.again(frame, &fields, problem))
 }

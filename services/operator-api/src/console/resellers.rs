@@ -9,12 +9,12 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use http_api::paging::List;
-use http_api::{Params, Problem, ProblemKind};
+use http_api::{Name, Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::PauseView;
 use uuid::Uuid;
@@ -327,7 +327,7 @@ async fn one(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     frame: Frame,
-    Path(name): Path<String>,
+    Name(name): Name,
     Params(part): Params<Part>,
 ) -> Result<impl IntoResponse, Problem> {
     let state = || State(Arc::clone(&app));
@@ -400,22 +400,22 @@ pub(super) fn resume_form(frame: &Frame, reseller: &str) -> ActForm {
     }
 }
 
-async fn ask_to_pause(_: Viewer, frame: Frame, Path(name): Path<String>) -> impl IntoResponse {
+async fn ask_to_pause(_: Viewer, frame: Frame, Name(name): Name) -> impl IntoResponse {
     pause_form(&frame, &name).page(frame)
 }
 
-async fn ask_to_resume(_: Viewer, frame: Frame, Path(name): Path<String>) -> impl IntoResponse {
+async fn ask_to_resume(_: Viewer, frame: Frame, Name(name): Name) -> impl IntoResponse {
     resume_form(&frame, &name).page(frame)
 }
 
 async fn pause(
     operator: Operator,
     frame: Frame,
-    Path(name): Path<String>,
+    Name(name): Name,
     fields: Fields,
 ) -> Result<Response, Problem> {
     let asked = pausing(&fields, operator.app.now())?;
-    match pauses::pause_reseller(operator, Path(name.clone()), asked).await {
+    match pauses::pause_reseller(operator, Name(name.clone()), asked).await {
         Ok(Json(change)) => Ok(done(&place_of_reseller(&name), &paused(&name, &change))),
         Err(problem) => pause_form(&frame, &name).again(frame, &fields, problem),
     }
@@ -424,10 +424,10 @@ async fn pause(
 async fn resume(
     operator: Operator,
     frame: Frame,
-    Path(name): Path<String>,
+    Name(name): Name,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    match pauses::resume_reseller(operator, Path(name.clone()), note(&fields)).await {
+    match pauses::resume_reseller(operator, Name(name.clone()), note(&fields)).await {
         Ok(Json(change)) => Ok(done(&place_of_reseller(&name), &resumed(&name, &change))),
         Err(problem) => resume_form(&frame, &name).again(frame, &fields, problem),
     }

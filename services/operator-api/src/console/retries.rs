@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
 use explain::words;
-use http_api::{Id, Problem};
+use http_api::{Id, Name, Problem};
 use uuid::Uuid;
 
 use super::act::{ActForm, note};
@@ -109,7 +109,7 @@ async fn ask_lane(
     app: State<Arc<App>>,
     viewer: Viewer,
     frame: Frame,
-    Path(lane): Path<String>,
+    Name(lane): Name,
 ) -> Result<Response, Problem> {
     let lane = lanes::known(&lane)?;
     let lanes = status::status(app, viewer).await.0.lanes;
@@ -158,11 +158,11 @@ async fn ask(
 async fn lane(
     operator: Operator,
     frame: Frame,
-    Path(lane): Path<String>,
+    Name(lane): Name,
     fields: Fields,
 ) -> Result<Response, Problem> {
     let lane = lanes::known(&lane)?;
-    let answer = retry_now::lane(operator, Path(lane.to_owned()), note(&fields)).await;
+    let answer = retry_now::lane(operator, Name(lane.to_owned()), note(&fields)).await;
     told(lane_form(lane, None, &frame), frame, &fields, answer)
 }
 

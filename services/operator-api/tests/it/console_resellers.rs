@@ -67,6 +67,12 @@ async fn resellers_are_searched_and_those_in_trouble_come_first(rig: &Rig) {
         format!("/console/subscriptions/{healthy}")
     );
     assert_eq!(browser.get("/console/resellers?state=LOST").await.status, 400);
+    let undecodable = browser.get("/console/resellers/%ff").await;
+    assert!(
+        undecodable.status == 404 && undecodable.html.contains("reference <code>"),
+        "{}",
+        undecodable.html
+    );
     let missing = browser.get("/console/resellers/unknown").await;
     assert_eq!(missing.status, 404);
     let (_, reference) = missing.html.split_once("reference <code>").unwrap();

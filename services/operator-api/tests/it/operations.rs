@@ -14,6 +14,8 @@ pub(crate) struct Operation {
     pub(crate) path: String,
     /// What the path is when the identifier is none; `None` when it holds no identifier.
     pub(crate) malformed_path: Option<String>,
+    /// What the path is when each of its parameters is no UTF-8; `None` when it has none.
+    pub(crate) undecodable_path: Option<String>,
     /// A body that is acceptable, when it takes one: the document's example, or a note.
     pub(crate) body: Option<Value>,
     /// The names in its query string.
@@ -81,6 +83,7 @@ pub(crate) fn operations() -> Vec<Operation> {
 fn read(method: &str, path: &str, operation: &Value) -> Operation {
     let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
     let (mut known, mut malformed) = (path.to_owned(), path.to_owned());
+    let mut undecodable = path.to_owned();
     let mut identified = false;
     let (mut named, mut needed) = (Vec::new(), Vec::new());
     for parameter in &parameters {
@@ -97,6 +100,7 @@ fn read(method: &str, path: &str, operation: &Value) -> Operation {
             continue;
         }
         let placeholder = format!("{{{name}}}");
+        undecodable = undecodable.replace(&placeholder, "%ff");
         if parameter["schema"]["format"] == "uuid" {
             identified = true;
             known = known.replace(&placeholder, &Uuid::now_v7().to_string());
@@ -116,6 +120,7 @@ fn read(method: &str, path: &str, operation: &Value) -> Operation {
         method: method.to_owned(),
         path: known,
         malformed_path: identified.then_some(malformed),
+        undecodable_path: (undecodable != path).then_some(undecodable),
         body: operation["requestBody"].is_object().then_some(body),
         parameters: named,
         needed,

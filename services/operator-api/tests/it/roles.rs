@@ -92,10 +92,11 @@ async fn bodies_that_cannot_be_read_are_refused(rig: &Rig) {
 async fn what_does_not_exist_is_not_found(rig: &Rig) {
     let admin = rig.key_of(Role::Admin).await;
     for operation in operations() {
-        let Some(malformed) = &operation.malformed_path else {
-            continue;
-        };
-        for path in [&operation.path, malformed] {
+        let unknown = operation
+            .malformed_path
+            .iter()
+            .flat_map(|malformed| [&operation.path, malformed]);
+        for path in unknown.chain(&operation.undecodable_path) {
             let request = operation.request(rig, path).bearer_auth(&admin);
             let response = refused(&operation, request, (404, "not-found")).await;
             problem(response, 404, "not-found").await;

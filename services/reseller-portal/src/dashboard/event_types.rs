@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::subscription::EventFilter;
 use http::HeaderMap;
-use http_api::{FieldProblem, Id, Payload, Problem};
+use http_api::{FieldProblem, Id, Name, Payload, Problem};
 use pages::{Fields, Page, done, segment};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -137,9 +137,9 @@ async fn one(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     frame: Frame,
-    Path(name): Path<String>,
+    Name(name): Name,
 ) -> Result<impl IntoResponse, Problem> {
-    let found = event_types::find(State(Arc::clone(&app)), reseller.clone(), Path(name))
+    let found = event_types::find(State(Arc::clone(&app)), reseller.clone(), Name(name))
         .await?
         .0;
     let all = super::subscriptions_of(&app, &reseller).await?;
@@ -159,7 +159,7 @@ async fn one(
 async fn test(
     State(app): State<Arc<App>>,
     manager: Manager,
-    Path(name): Path<String>,
+    Name(name): Name,
     headers: HeaderMap,
     fields: Fields,
 ) -> Result<Response, Problem> {

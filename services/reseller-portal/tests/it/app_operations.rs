@@ -388,9 +388,11 @@ async fn the_catalogue_is_searched_and_sent_as_a_test(portal: Portal) {
     let one = browser.see("/app/event-types/zone.hostile").await;
     is_safe(&one);
     assert!(one.contains("None does.") && one.contains("court-order"), "{one}");
-    let missing = browser.get("/app/event-types/no.such").await;
-    assert_eq!(missing.status, 404);
-    assert!(missing.html.contains("reference <code>"), "{}", missing.html);
+    for none in ["no.such", "%ff"] {
+        let missing = browser.get(&format!("/app/event-types/{none}")).await;
+        assert_eq!(missing.status, 404, "{none}");
+        assert!(missing.html.contains("reference <code>"), "{}", missing.html);
+    }
     let test = "/app/event-types/zone.hostile/test";
     let subscription = id.to_string();
     let fields = [

@@ -223,7 +223,7 @@ async fn the_catalogue_is_shown_as_resellers_have_it_in_a_file(portal: Portal) {
             assert_eq!(&shown[member], value, "{} {member}", said["name"]);
         }
     }
-    for name in ["domain.unheard_of", "postrider.test", "%00", "a%27b"] {
+    for name in ["domain.unheard_of", "postrider.test", "%00", "%ff", "a%27b"] {
         let path = format!("/event-types/{name}");
         portal.refused("GET", &path, None, (404, "not-found")).await;
     }

@@ -171,6 +171,23 @@ async fn variants_are_stored_and_a_definition_without_them_takes_them_away(it: I
 }
 
 #[testkit::test]
+async fn a_name_that_is_no_utf_8_is_of_no_event_type(it: Installation) {
+    let service = Running::ready(&it).await;
+    let admin = key_with(&it, Role::Admin).await;
+    for method in ["GET", "DELETE"] {
+        let request = service.request(method, "/event-types/%ff").bearer_auth(&admin);
+        problem(request.send().await.unwrap(), 404, "not-found").await;
+    }
+    let refused = problem(
+        put(&service, &admin, "%ff", &definition()).await,
+        422,
+        "validation",
+    )
+    .await;
+    assert_eq!(refused["errors"][0]["field"], "name", "{refused}");
+}
+
+#[testkit::test]
 async fn a_definition_may_be_as_large_as_all_that_it_may_hold(it: Installation) {
     let service = Running::ready(&it).await;
     let admin = key_with(&it, Role::Admin).await;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use explain::Explanation;
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Name, Params, Problem};
 use store::DeadLetterView;
 use uuid::Uuid;
 
@@ -95,7 +95,7 @@ pub(super) async fn page(
     let trace = details.trace_id.as_deref();
     let trace = trace.map(|trace| trace::shown(&app.config, trace));
     let query = Params(ExplainQuery { reseller: None });
-    let story = story::explain(State(app), viewer, Path(id.to_string()), query)
+    let story = story::explain(State(app), viewer, Name(id.to_string()), query)
         .await?
         .0;
     let letter = &details.letter;

@@ -4,11 +4,10 @@
 
 use askama::Template;
 use axum::Json;
-use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use http::header;
-use http_api::{Id, Problem};
+use http_api::{Id, Name, Problem};
 use uuid::Uuid;
 
 use super::place_of_reseller;
@@ -51,17 +50,17 @@ pub(super) fn form(frame: &Frame, reseller: &str) -> ActForm {
     }
 }
 
-pub(super) async fn ask(_: Viewer, frame: Frame, Path(name): Path<String>) -> impl IntoResponse {
+pub(super) async fn ask(_: Viewer, frame: Frame, Name(name): Name) -> impl IntoResponse {
     form(&frame, &name).page(frame)
 }
 
 pub(super) async fn make(
     operator: Operator,
     frame: Frame,
-    Path(name): Path<String>,
+    Name(name): Name,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let made = match portal_links::create(operator, Path(name.clone()), note(&fields)).await {
+    let made = match portal_links::create(operator, Name(name.clone()), note(&fields)).await {
         Ok((_, _, Json(made))) => made,
         Err(problem) => return form(&frame, &name).again(frame, &fields, problem),
     };

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, NaiveDateTime, Utc};
 use domain::notification::NotificationStatus;
 use explain::{Explanation, Next};
 use http::StatusCode;
-use http_api::{Params, Problem, ProblemKind};
+use http_api::{Name, Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::timeline::{NotificationTimeline, PushTimeline};
 use store::webhook::EventView;
@@ -103,7 +103,7 @@ pub(super) async fn page(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     frame: Frame,
-    Path(id): Path<String>,
+    Name(id): Name,
     Params(params): Params<StoryParams>,
 ) -> Result<Response, Problem> {
     let reseller = params.reseller.as_deref();

@@ -260,19 +260,18 @@ async fn set(access: &Access, args: &SetArgs) -> anyhow::Result<()> {
                 bail!("no subscription has the id {id}");
             }
         }
-        // The API takes both limits, so that the one that is not given is said as it is.
+        // Only what is given: what another person changes at this moment stays.
         Access::Api(api) => {
-            let path = format!("/subscriptions/{id}");
-            let now: Value = api.get(&path, &()).await?;
-            let limit = |asked: Option<Option<u32>>, name: &str| {
-                asked.map_or_else(|| now[name].clone(), |limit| json!(limit))
-            };
-            let body = json!({
-                "dailyQuota": limit(limits.daily_quota, "dailyQuota"),
-                "requestsPerSecond": limit(limits.requests_per_second, "requestsPerSecond"),
-                "note": note,
-            });
-            let path = format!("{path}/limits");
+            let mut body = json!({ "note": note });
+            for (name, limit) in [
+                ("dailyQuota", limits.daily_quota),
+                ("requestsPerSecond", limits.requests_per_second),
+            ] {
+                if let Some(limit) = limit {
+                    body[name] = json!(limit);
+                }
+            }
+            let path = format!("/subscriptions/{id}/limits");
             let _: Value = api.send(Method::PUT, &path, &body).await?;
         }
     }

@@ -268,27 +268,27 @@ fn unknown() -> Problem {
     Problem::new(ProblemKind::NOT_FOUND, "no subscription has this identifier")
 }
 
-/// The limits of a subscription.
+/// Limits of a subscription; one that is left out stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 #[schema(as = SubscriptionLimits)]
 pub(crate) struct LimitsPayload {
-    /// Notifications a day; null: the default. Needed.
+    /// Notifications a day; null: the default.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u32>, required, minimum = 1, maximum = 1_000_000_000)]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000_000)]
     pub(crate) daily_quota: Option<Option<i64>>,
-    /// Attempts a second; null: the default. Needed.
+    /// Attempts a second; null: the default.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u32>, required, minimum = 1, maximum = 100_000)]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 100_000)]
     pub(crate) requests_per_second: Option<Option<i64>>,
     /// Why; at most 2,000 bytes.
     #[schema(max_length = 2_000)]
     pub(crate) note: Option<String>,
 }
 
-/// Sets both limits of a subscription, whatever was asked for.
+/// Sets one limit of a subscription or both, whatever was asked for.
 ///
-/// They hold at once, for what waits as for what comes, oldest first.
+/// One that is left out stays as it is. They hold at once, for what waits as for what comes, oldest first.
 #[utoipa::path(
     put, path = "/subscriptions/{id}/limits", tag = "quota requests", operation_id = "setSubscriptionLimits",
     security(("apiKey" = [])),
@@ -304,10 +304,13 @@ pub(crate) async fn limit(
     Payload(payload): Payload<LimitsPayload>,
 ) -> Result<Json<SubscriptionDocument>, Problem> {
     let mut wrong = Vec::new();
-    let mut read = |name, given, most| {
-        read_limit(name, given, most)
-            .map_err(|problem| wrong.push(problem))
-            .ok()
+    if payload.daily_quota.is_none() && payload.requests_per_second.is_none() {
+        let detail = "is needed where requestsPerSecond is left out";
+        wrong.push(FieldProblem::new("dailyQuota", detail));
+    }
+    let mut read = |name, given: Option<Option<i64>>, most| {
+        let limit = read_limit(name, given?, most);
+        limit.map_err(|problem| wrong.push(problem)).ok()
     };
     let limits = LimitsChange {
         daily_quota: read("dailyQuota", payload.daily_quota, QUOTA_MAX),
@@ -331,18 +334,13 @@ pub(crate) async fn limit(
     Ok(Json(found.ok_or_else(unknown)?.into()))
 }
 
-fn read_limit(
-    name: &'static str,
-    given: Option<Option<i64>>,
-    most: u32,
-) -> Result<Option<u32>, FieldProblem> {
-    let problem = || FieldProblem::new(name, format!("is needed: 1 to {most}, or null for the default"));
-    let Some(limit) = given.ok_or_else(problem)? else {
+fn read_limit(name: &'static str, given: Option<i64>, most: u32) -> Result<Option<u32>, FieldProblem> {
+    let Some(limit) = given else {
         return Ok(None);
     };
     let limit = u32::try_from(limit).ok();
     limit
         .filter(|limit| (1..=most).contains(limit))
         .map(Some)
-        .ok_or_else(problem)
+        .ok_or_else(|| FieldProblem::new(name, format!("must be 1 to {most}, or null for the default")))
 }

@@ -169,7 +169,7 @@ async fn limits_are_set_on_the_page_of_the_subscription(rig: &Rig) {
         &admin.see(&place).await,
         &["Set limits…", "The default when it is empty"],
     );
-    for (daily, said) in [("many", "must be a number"), ("0", "is needed: 1 to")] {
+    for (daily, said) in [("many", "must be a number"), ("0", "must be 1 to")] {
         let fields = [("dailyQuota", daily), ("note", "kept")];
         let page = admin.refused(&form, &fields, 422).await;
         holds(&page, &[said, &format!("value=\"{daily}\""), ">kept</textarea>"]);

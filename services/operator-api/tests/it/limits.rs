@@ -50,13 +50,34 @@ async fn limits_are_set_together_and_the_record_holds_those_of_before(rig: &Rig)
 }
 
 #[testkit::test]
+async fn a_limit_that_is_left_out_stays_as_it_is(rig: &Rig) {
+    let admin = rig.key_of(Role::Admin).await;
+    let id = SubscriptionRow::active().make(&rig.it.pool).await;
+    let path = format!("/subscriptions/{id}/limits");
+    for (body, daily, a_second) in [
+        (json!({"dailyQuota": 50}), json!(50), Value::Null),
+        (json!({"requestsPerSecond": 3}), json!(50), json!(3)),
+        (json!({"dailyQuota": null}), Value::Null, json!(3)),
+    ] {
+        let request = rig.request("PUT", &path).bearer_auth(&admin).json(&body);
+        let set = answer(request.send().await.unwrap(), 200).await;
+        assert_eq!(
+            (&set["dailyQuota"], &set["requestsPerSecond"]),
+            (&daily, &a_second),
+            "{body}"
+        );
+    }
+}
+
+#[testkit::test]
 async fn limits_that_cannot_be_are_refused_and_nothing_changes(rig: &Rig) {
     let admin = rig.key_of(Role::Admin).await;
     let id = SubscriptionRow::active().make(&rig.it.pool).await;
     let path = format!("/subscriptions/{id}/limits");
     for (body, wrong) in [
-        (json!({}), &["dailyQuota", "requestsPerSecond"][..]),
-        (json!({"dailyQuota": 5}), &["requestsPerSecond"]),
+        (json!({}), &["dailyQuota"][..]),
+        (json!({"note": "a merger"}), &["dailyQuota"]),
+        (json!({"requestsPerSecond": 0}), &["requestsPerSecond"]),
         (
             json!({"dailyQuota": 0, "requestsPerSecond": null}),
             &["dailyQuota"],

@@ -154,7 +154,7 @@ catalogue! {
     NotificationsRetried = "postrider_notifications_retried_total", Kind::Counter, Count, [],
         "Attempts that failed and are followed by another one.";
     NotificationsGivenUp = "postrider_notifications_given_up_total", Kind::Counter, Count, [],
-        "Notifications that used up their attempts, waited for too long, or whose subscription was deactivated or deleted meanwhile.";
+        "Notifications that used up their attempts, waited for too long, or whose subscription was deactivated or deleted meanwhile; not those that had been delivered and were to be sent again.";
     NotificationsDeferred = "postrider_notifications_deferred_total", Kind::Counter, Count, ["reason"],
         "Notifications that went back to wait when they were to be claimed; `reason` is `quota` or `rate` (in line) or `paused`.";
     NotificationsSidelined = "postrider_notifications_sidelined_total", Kind::Counter, Count, [],

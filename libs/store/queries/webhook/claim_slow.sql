@@ -132,7 +132,7 @@ letter AS (
 SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after!",
        c.subscription_id AS "subscription_id!",
        extract(epoch FROM c.slot_at - clock_timestamp())::float8 AS wait,
-       c.verdict AS "verdict!", c.version AS "version!", c.was_well AS "was_well!",
+       CASE WHEN c.delivered_at IS NULL THEN c.verdict ELSE 'DELIVERED' END AS "verdict!", c.version AS "version!", c.was_well AS "was_well!",
        c.backlog AS "backlog!", e.event_id AS "event_id?", e.type AS "event_type?", e.body AS "body?",
        e.created_at AS "accepted_at?", e.traceparent,
        -- What a replay makes is younger than its event.

@@ -33,4 +33,4 @@ letter AS (
            'waited for too long, as ' || e.waited_as || coalesce(' (' || e.waited_for || ')', '')
     FROM ended e LEFT JOIN subscriptions s ON s.id = e.subscription_id
     WHERE e.delivered_at IS NULL)
-SELECT count(*) AS "count!" FROM ended
+SELECT count(*) AS "count!", count(*) FILTER (WHERE delivered_at IS NULL) AS "given_up!" FROM ended

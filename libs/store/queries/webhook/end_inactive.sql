@@ -40,4 +40,4 @@ letter AS (
            $3, 'postrider', 'its subscription was ' || i.how
     FROM ended e CROSS JOIN inactive i
     WHERE e.delivered_at IS NULL)
-SELECT count(*) AS "count!" FROM ended
+SELECT count(*) AS "count!", count(*) FILTER (WHERE delivered_at IS NULL) AS "given_up!" FROM ended

@@ -101,6 +101,8 @@ pub struct Claims {
     pub held: u64,
     /// Their subscription is deactivated or deleted: given up.
     pub abandoned: u64,
+    /// The same of those that had been delivered and were to be sent again: they stay delivered.
+    pub stay_delivered: u64,
     /// Their event is gone, which nothing of ours does. They are claimed, and their leases run out.
     pub orphaned: u64,
     /// Subscriptions that have some of them in line for the quota.
@@ -111,6 +113,8 @@ pub struct Claims {
 
 /// The verdict on what is claimed.
 const CLAIM: &str = "CLAIM";
+/// The verdict on what stays delivered.
+const DELIVERED: &str = "DELIVERED";
 
 /// A row of a claiming statement.
 pub(super) struct ClaimRow {
@@ -120,7 +124,7 @@ pub(super) struct ClaimRow {
     pub(super) subscription_id: Uuid,
     /// Seconds until its slot, from when the database answered.
     pub(super) wait: Option<f64>,
-    /// [`CLAIM`], or why not.
+    /// [`CLAIM`], [`DELIVERED`], or why not.
     pub(super) verdict: String,
     pub(super) version: i64,
     pub(super) was_well: bool,
@@ -184,6 +188,10 @@ impl Claims {
         let mut claims = Self::default();
         for row in rows {
             let subscription = row.subscription_id;
+            if row.verdict == DELIVERED {
+                claims.stay_delivered += 1;
+                continue;
+            }
             match row.obstacle()? {
                 None => match row.claimed(lease_token, answered_at) {
                     Some(claimed) => claims.claimed.push(claimed),
@@ -219,6 +227,7 @@ impl Claims {
         self.over_rate += others.over_rate;
         self.held += others.held;
         self.abandoned += others.abandoned;
+        self.stay_delivered += others.stay_delivered;
         self.orphaned += others.orphaned;
         self.in_line.extend(others.in_line);
         self.held_up.extend(others.held_up);

@@ -26,6 +26,15 @@ pub struct InactiveWalk {
     pub next: Option<Uuid>,
 }
 
+/// How many notifications have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// All of them.
+    pub count: u64,
+    /// Those that were given up. The others had been delivered before they were to be sent again, and stay so.
+    pub given_up: u64,
+}
+
 impl Store {
     /// Looks for subscriptions that get nothing any more and have notifications waiting, on a stretch that begins after
     /// `after`.
@@ -96,14 +105,14 @@ impl Store {
     }
 
     /// Ends at most `limit` notifications of a subscription in each of the three ways to wait, the oldest first, if it
-    /// really gets nothing any more; returns how many.
+    /// really gets nothing any more.
     pub async fn end_inactive(
         &self,
         subscription: Uuid,
         limit: u32,
         at: DateTime<Utc>,
-    ) -> Result<u64, Error> {
-        let ended = sqlx::query_file_scalar!(
+    ) -> Result<Ended, Error> {
+        let ended = sqlx::query_file!(
             "queries/webhook/end_inactive.sql",
             subscription,
             i64::from(limit),
@@ -111,21 +120,24 @@ impl Store {
         )
         .fetch_one(&self.pool)
         .await?;
-        Ok(ended.unsigned_abs())
+        Ok(Ended {
+            count: ended.count.unsigned_abs(),
+            given_up: ended.given_up.unsigned_abs(),
+        })
     }
 
     /// Ends at most `limit` notifications of a subscription in each of the three ways to wait that have waited for too
-    /// long: their events are from before the cutoff, and so is the last request to send them again. Returns how many.
+    /// long: their events are from before the cutoff, and so is the last request to send them again.
     pub async fn end_expired(
         &self,
         subscription: Uuid,
         cutoff: Cutoff,
         limit: u32,
         at: DateTime<Utc>,
-    ) -> Result<u64, Error> {
+    ) -> Result<Ended, Error> {
         // The condition on the id leaves young months alone. That on the times spares what a replay has made of an old
         // event lately, and what a reseller or an operator had sent again.
-        let ended = sqlx::query_file_scalar!(
+        let ended = sqlx::query_file!(
             "queries/webhook/end_expired.sql",
             subscription,
             first_id_at(cutoff.before()),
@@ -135,7 +147,10 @@ impl Store {
         )
         .fetch_one(&self.pool)
         .await?;
-        Ok(ended.unsigned_abs())
+        Ok(Ended {
+            count: ended.count.unsigned_abs(),
+            given_up: ended.given_up.unsigned_abs(),
+        })
     }
 }
 

@@ -67,7 +67,7 @@ pub use event_types::{EventType, NewEventType};
 pub use event_view::{EventNotification, EventView, LastAttempt, MissedSubscription};
 pub use failure_sums::{FAILURES_COUNTED_MAX, FailureSum};
 pub use health::HealthChanges;
-pub use inactive::InactiveWalk;
+pub use inactive::{Ended, InactiveWalk};
 pub use insert::{FannedOut, InsertedEvent, NewEvent};
 pub use line::{LineTerms, Release};
 pub use line_sums::{LINE_COUNTED_MAX, WaitingSum};

@@ -88,7 +88,7 @@ async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_is_discarded(poo
         (deactivated, "SUBSCRIPTION_DEACTIVATED"),
         (deleted, "SUBSCRIPTION_DELETED"),
     ] {
-        assert_eq!(store.end_inactive(id, 100, now).await.unwrap(), 6);
+        assert_eq!(store.end_inactive(id, 100, now).await.unwrap().count, 6);
         let after = standing(&pool, id).await;
         assert_eq!(
             after[&("GIVEN_UP".to_owned(), Some(reason.to_owned()))],
@@ -111,7 +111,7 @@ async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_is_discarded(poo
         );
     }
     for id in others {
-        assert_eq!(store.end_inactive(id, 100, now).await.unwrap(), 0);
+        assert_eq!(store.end_inactive(id, 100, now).await.unwrap().count, 0);
         assert_eq!(standing(&pool, id).await, before);
     }
     assert_eq!(open_dead_letters(&pool).await, letters);
@@ -163,7 +163,7 @@ async fn a_batch_takes_the_oldest_and_leaves_the_rest(pool: PgPool) {
         .await;
     notify(&pool, id, 5).await;
     let mut batches = Vec::new();
-    while let ended @ 1.. = store.end_inactive(id, 3, now).await.unwrap() {
+    while let ended @ 1.. = store.end_inactive(id, 3, now).await.unwrap().count {
         batches.push(ended);
     }
     // At most three of those that wait for room, of those that wait for a time, and of those that are tried again.
@@ -184,7 +184,7 @@ async fn what_is_activated_at_this_moment_loses_nothing(pool: PgPool) {
         .execute(&mut *activating)
         .await
         .unwrap();
-    let ending = tokio::spawn(async move { store.end_inactive(id, 100, now).await.unwrap() });
+    let ending = tokio::spawn(async move { store.end_inactive(id, 100, now).await.unwrap().count });
     until_blocked(&pool, 1).await;
     activating.commit().await.unwrap();
     assert_eq!(ending.await.unwrap(), 0);
@@ -232,7 +232,7 @@ async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool:
     assert_eq!((walk.found, walk.next), (expected.clone(), None));
     for id in expected {
         let earlier = standing(&pool, id).await;
-        assert_eq!(store.end_expired(id, cutoff, 100, now).await.unwrap(), 3);
+        assert_eq!(store.end_expired(id, cutoff, 100, now).await.unwrap().count, 3);
         let expected = [("OPEN".to_owned(), 3)];
         assert_eq!(dead_letters_of(&pool, id, "delivery/expired").await, expected);
         let mut after = standing(&pool, id).await;
@@ -245,7 +245,7 @@ async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool:
         let left: BTreeMap<_, _> = earlier.iter().map(|(key, count)| fewer(key, *count)).collect();
         assert_eq!(after, left, "nothing but what waited");
     }
-    assert_eq!(store.end_expired(young, cutoff, 100, now).await.unwrap(), 0);
+    assert_eq!(store.end_expired(young, cutoff, 100, now).await.unwrap().count, 0);
     assert_eq!(open_dead_letters(&pool).await, letters + 9);
     assert_eq!(count(&pool, "emails").await, 0);
     let walk = store.expired_with_waiting(Uuid::nil(), cutoff).await.unwrap();
@@ -274,9 +274,9 @@ async fn an_old_event_that_was_asked_for_again_has_its_time(pool: PgPool) {
     .execute(&pool)
     .await
     .unwrap();
-    assert_eq!(store.end_expired(id, cutoff, 100, now).await.unwrap(), 0);
+    assert_eq!(store.end_expired(id, cutoff, 100, now).await.unwrap().count, 0);
     let present = store.cutoff(SystemClock.now(), Duration::ZERO).await.unwrap();
-    assert_eq!(store.end_expired(id, present, 100, now).await.unwrap(), 2);
+    assert_eq!(store.end_expired(id, present, 100, now).await.unwrap().count, 2);
 }
 
 #[testkit::database_test]
@@ -286,7 +286,7 @@ async fn what_has_expired_says_what_it_waited_for_and_is_replayed_by_its_dead_le
     let row = NotificationRow::in_state(NotificationState::Scheduled, id);
     let made = row.created_at(now - TimeDelta::hours(1)).make(&pool).await;
     let present = store.cutoff(now, Duration::ZERO).await.unwrap();
-    assert_eq!(store.end_expired(id, present, 9, now).await.unwrap(), 1);
+    assert_eq!(store.end_expired(id, present, 9, now).await.unwrap().count, 1);
     let (letter, detail): (Uuid, String) = sqlx::query_as("SELECT id, detail FROM dead_letters")
         .fetch_one(&pool)
         .await

@@ -46,9 +46,9 @@ async fn end(context: &Context, subscription: Uuid, cutoff: Cutoff) -> Result<u6
             .store
             .end_expired(subscription, cutoff, BATCH, now)
             .await?;
-        ended += batch;
-        Metric::NotificationsGivenUp.increment(batch);
-        if batch == 0 {
+        ended += batch.count;
+        Metric::NotificationsGivenUp.increment(batch.given_up);
+        if batch.count == 0 {
             return Ok(ended);
         }
     }

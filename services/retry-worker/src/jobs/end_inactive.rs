@@ -43,9 +43,9 @@ async fn end(context: &Context, subscription: Uuid) -> Result<u64, JobError> {
             .store
             .end_inactive(subscription, BATCH, context.clock.now())
             .await?;
-        ended += batch;
-        Metric::NotificationsGivenUp.increment(batch);
-        if batch == 0 {
+        ended += batch.count;
+        Metric::NotificationsGivenUp.increment(batch.given_up);
+        if batch.count == 0 {
             return Ok(ended);
         }
     }

@@ -7,7 +7,7 @@ use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::{ClientErrors, DeliveryOutcome, NotificationState, NotificationStatus};
 use domain::subscription::SubscriptionState;
 use metrics_exporter_prometheus::PrometheusBuilder;
-use store::webhook::DeliveryCompletion;
+use store::webhook::{DeliveryCompletion, Resent};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually};
@@ -189,22 +189,33 @@ async fn what_waits_for_a_deactivated_subscription_ends_and_is_counted(it: Insta
     let recorder = PrometheusBuilder::new().build_recorder();
     let _recording = metrics::set_default_local_recorder(&recorder);
     let metrics = recorder.handle();
-    let row = SubscriptionRow::in_state(SubscriptionState::Deactivated);
-    let id = row.make(&it.pool).await;
+    let id = SubscriptionRow::active().make(&it.pool).await;
     for state in [NotificationState::Scheduled, NotificationState::Retry] {
         let row = NotificationRow::in_state(state, id).due_in(TimeDelta::days(1));
         row.make(&it.pool).await;
     }
+    // What had been delivered and waits to be sent again stays delivered, and does not count.
+    let row = NotificationRow::in_state(NotificationState::Sent, id);
+    let delivered = row.make(&it.pool).await;
+    let act = testkit::act_of_a_reseller(SystemClock.now());
+    let resent = it.store.resend_notification("acme", delivered.id, act).await;
+    assert_eq!(resent.unwrap(), Resent::Done);
+    sqlx::query("UPDATE subscriptions SET state = 'DEACTIVATED' WHERE id = $1")
+        .bind(id)
+        .execute(&it.pool)
+        .await
+        .unwrap();
     let _worker = start_at(&it.config, Arc::new(stopped_clock()));
     eventually("the notifications to end", async || {
-        let ended: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM notifications
-             WHERE status = 'GIVEN_UP' AND reason = 'SUBSCRIPTION_DEACTIVATED'",
+        let ended: (i64, i64) = sqlx::query_as(
+            "SELECT count(*) FILTER (WHERE status = 'GIVEN_UP' AND reason = 'SUBSCRIPTION_DEACTIVATED'),
+                    count(*) FILTER (WHERE status = 'SENT')
+             FROM notifications",
         )
         .fetch_one(&it.pool)
         .await
         .unwrap();
-        (ended == 2).then_some(())
+        (ended == (2, 1)).then_some(())
     })
     .await;
     shows(&metrics, "postrider_notifications_given_up_total 2").await;

@@ -149,7 +149,8 @@ async fn drive(
 async fn abandon(store: &Store, made: MadeNotification, terms: &ClaimTerms) -> bool {
     let claims = store.claim_notifications(&[made.id], terms).await.unwrap();
     let now = SystemClock.now();
-    claims.abandoned + store.end_inactive(made.subscription, 9, now).await.unwrap() == 1
+    let ended = store.end_inactive(made.subscription, 9, now).await.unwrap();
+    claims.abandoned + claims.stay_delivered + ended.count == 1
 }
 
 async fn complete(

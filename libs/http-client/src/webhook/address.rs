@@ -37,7 +37,7 @@ pub enum AddressKind {
 }
 
 impl AddressKind {
-    /// The kind of `address`. An IPv4 address inside an IPv6 one (mapped, NAT64, 6to4) is what counts.
+    /// The kind of `address`. An IPv4 address inside an IPv6 one (mapped, NAT64) is what counts.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -73,8 +73,8 @@ fn of_v6(address: Ipv6Addr) -> AddressKind {
         [0, 0, 0, 0, 0, 0, 0, 1] => AddressKind::Loopback,
         // The well-known prefix of NAT64 (RFC 6052): what DNS64 answers with, so public ones must work.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
-        // 6to4 (RFC 3056): leads to the router with the embedded address.
-        [0x2002, high, low, ..] => embedded(high, low),
+        // 6to4, whose relays RFC 7526 has retired: it leads to the router with the embedded address, and to whatever is behind that.
+        [0x2002, ..] => AddressKind::Translated,
         // Local NAT64 (RFC 8215), where the embedded address has no fixed place.
         [0x64, 0xff9b, 1, ..] => AddressKind::Translated,
         // Teredo.

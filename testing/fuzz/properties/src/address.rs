@@ -12,7 +12,7 @@ const SPECIAL_V4: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254
     192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 \
     168.63.129.16/32";
 /// The same of IPv6 within global unicast, 2000::/3.
-const SPECIAL_V6: &str = "2001::/23 2001:db8::/32 3fff::/20";
+const SPECIAL_V6: &str = "2001::/23 2001:db8::/32 2002::/16 3fff::/20";
 
 static V4: LazyLock<Vec<Ipv4Net>> = LazyLock::new(|| networks(SPECIAL_V4));
 static V6: LazyLock<Vec<Ipv6Net>> = LazyLock::new(|| networks(SPECIAL_V6));
@@ -60,20 +60,14 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !V4.iter().any(|network| network.contains(&address)),
         IpAddr::V6(address) => {
-            let octets = address.octets();
-            let at = |place: usize| {
-                let four = octets[place..place + 4].try_into().map(u32::from_be_bytes);
-                is_public(Ipv4Addr::from_bits(four.expect("invariant: four octets")).into())
-            };
             let within = |network: &str| {
                 network
                     .parse()
                     .is_ok_and(|network: Ipv6Net| network.contains(&address))
             };
             if within("::ffff:0:0/96") || within("64:ff9b::/96") {
-                at(12)
-            } else if within("2002::/16") {
-                at(2)
+                let four = address.octets()[12..].try_into().map(u32::from_be_bytes);
+                is_public(Ipv4Addr::from_bits(four.expect("invariant: four octets")).into())
             } else {
                 within("2000::/3") && !V6.iter().any(|network| network.contains(&address))
             }

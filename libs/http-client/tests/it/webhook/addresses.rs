@@ -72,10 +72,10 @@ proptest! {
         let kind = AddressKind::of(address.into());
         prop_assert_eq!(AddressKind::of(behind("::ffff:0:0", address)), kind);
         prop_assert_eq!(AddressKind::of(behind("64:ff9b::", address)), kind);
-        prop_assert_eq!(AddressKind::of(six_to_four(address, rest)), kind);
         // Nowhere else does an embedded address make anything public.
         prop_assert!(AddressKind::of(behind("::", address)) != AddressKind::Public);
         prop_assert!(AddressKind::of(behind("64:ff9b:1::", address)) != AddressKind::Public);
+        prop_assert!(AddressKind::of(six_to_four(address, rest)) != AddressKind::Public);
         prop_assert!(AddressKind::of(behind("2001::", address)) != AddressKind::Public);
     }
 
@@ -109,7 +109,7 @@ fn the_edges_of_the_special_networks_are_exact() {
         192.88.98.255 192.88.100.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 198.51.99.255
         198.51.101.0 203.0.112.255 203.0.114.0 223.255.255.255 8.8.8.8 2606:4700:4700::1111
         2001:4860:4860::8888 2001:200:: 2000:: 3ffe:ffff:: 3fff:1000:: ::ffff:8.8.8.8 64:ff9b::8.8.8.8
-        2002:808:808::1";
+        2001:ffff:: 2003::";
     for public in edges.split_whitespace() {
         assert_eq!(kind(public), AddressKind::Public, "{public}");
     }
@@ -127,6 +127,8 @@ fn special_ipv6_networks_have_their_kinds() {
         ("64:ff9b:1:ffff:ffff:ffff:ffff:ffff", AddressKind::Translated),
         ("64:ff9b::1:7f00:1", AddressKind::Reserved),
         ("2001::1", AddressKind::Translated),
+        ("2002:808:808::1", AddressKind::Translated),
+        ("2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", AddressKind::Translated),
         ("2001:2::1", AddressKind::Benchmarking),
         ("2001:10::1", AddressKind::Reserved),
         ("2001:1ff:ffff::", AddressKind::Reserved),

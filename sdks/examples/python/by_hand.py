@@ -29,13 +29,14 @@ def verify(secrets, headers, body, now=None):
     now = time.time() if now is None else now
     if abs(int(now) - int(timestamp)) > TOLERANCE_SECONDS:
         return False
-    content = f"{identifier}.{timestamp}.".encode() + body
+    content = f"{identifier}.{timestamp}.".encode("utf-8", "surrogatepass") + body
+    sent = signatures.encode("utf-8", "surrogatepass").split(b" ")
     for secret in secrets:
         key = base64.b64decode(secret[len("whsec_") :], validate=True)
         digest = hmac.new(key, content, hashlib.sha256).digest()
         expected = b"v1," + binascii.b2a_base64(digest, newline=False)
-        for signature in signatures.split(" "):
-            if hmac.compare_digest(expected, signature.encode()):
+        for signature in sent:
+            if hmac.compare_digest(expected, signature):
                 return True
     return False
 

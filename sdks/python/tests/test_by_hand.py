@@ -24,3 +24,11 @@ class ByHandTest(unittest.TestCase):
             with self.subTest(vector["name"]):
                 found = verify(vector["secrets"], vector["headers"], body_of(vector), vector["now"])
                 self.assertEqual(found, vector["result"] == "ok")
+
+    def test_it_refuses_headers_that_are_no_unicode(self) -> None:
+        verify = by_hand().verify
+        vector = next(vector for vector in VECTORS["verify"] if vector["result"] == "ok")
+        for name in ("webhook-id", "webhook-signature"):
+            with self.subTest(name):
+                headers = {**vector["headers"], name: vector["headers"][name] + "\udc80"}
+                self.assertIs(verify(vector["secrets"], headers, body_of(vector), vector["now"]), False)

@@ -160,6 +160,10 @@ pub(crate) async fn rotate(
             TOO_MANY_SECRETS,
             "five secrets of the subscription are valid; revoke one of them first",
         )),
+        Rotated::NotBefore(then) => {
+            let detail = "as many secrets of the subscription were made as may be in a day";
+            Err(problems::not_before(detail, then, now))
+        }
         Rotated::Unknown => Err(problems::no_subscription()),
     }
 }

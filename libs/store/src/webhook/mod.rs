@@ -93,7 +93,7 @@ pub use spill::SpillReason;
 pub use statistics::{AttemptEnd, StatisticsDelta};
 pub use subscription_change::{Changed, CommandOutcome};
 pub use subscription_view::SubscriptionView;
-pub use subscriptions::NewSubscription;
+pub use subscriptions::{NewSubscription, Subscribed};
 pub use type_statistics::{TypeStatistics, TypeSums};
 pub use verification::{AfterFailure, Budgets, Charged, DueVerification};
 pub use view::{DeliveryAttemptView, NotificationView};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -13,6 +13,8 @@ use crate::{Act, Error, Store, interval};
 
 /// Most secrets of a subscription that are valid at once. Each of them is one more signature in every request.
 pub const VALID_SECRETS_MAX: u32 = 5;
+/// Most secrets of a subscription that are made within a day. Each of them is kept for weeks after its end.
+const MADE_A_DAY_MAX: i64 = 20;
 
 /// A secret to be stored. Its `Debug` shows how long the sealed bytes are and nothing else.
 pub struct NewSecret {
@@ -51,6 +53,8 @@ pub enum Rotated {
     Done,
     /// Too many secrets are still valid.
     TooMany,
+    /// Too many were made within a day; the next one not before this time.
+    NotBefore(DateTime<Utc>),
     /// The reseller has no such subscription.
     Unknown,
 }
@@ -80,18 +84,26 @@ impl Store {
         let Some(locked) = lock(&mut transaction, reseller, subscription).await? else {
             return Ok(Rotated::Unknown);
         };
-        let valid = sqlx::query_scalar!(
+        let day = TimeDelta::days(1);
+        let made = sqlx::query!(
             r#"
-            SELECT count(*) AS "count!" FROM signing_secrets
-            WHERE subscription_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)
+            SELECT count(*) FILTER (WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)) AS "valid!",
+                   count(*) FILTER (WHERE created_at > $3) AS "lately!",
+                   min(created_at) FILTER (WHERE created_at > $3) AS first
+            FROM signing_secrets WHERE subscription_id = $1
             "#,
             subscription,
             now,
+            now - day,
         )
         .fetch_one(&mut *transaction)
         .await?;
-        if valid >= i64::from(VALID_SECRETS_MAX) {
+        if made.valid >= i64::from(VALID_SECRETS_MAX) {
             return Ok(Rotated::TooMany);
+        }
+        let is_enough = made.lately >= MADE_A_DAY_MAX;
+        if let Some(first) = made.first.filter(|_| is_enough) {
+            return Ok(Rotated::NotBefore(first + day));
         }
         sqlx::query!(
             r#"

@@ -3,7 +3,7 @@
 //!
 //! What happens to a subscription by itself (verification, health) is elsewhere.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::origin::origin;
 use domain::subscription::{EventFilter, SubscriptionRequest};
 use serde_json::json;
@@ -11,6 +11,7 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::addresses::{self, Address, Addresses};
+use super::first_id_at;
 use super::locked::{lock, subject};
 use super::secrets::{NewSecret, insert_secret};
 use super::security::{self, SecurityChange};
@@ -33,15 +34,29 @@ pub struct NewSubscription {
     pub addresses: Addresses,
 }
 
+/// How many more than it may have at once a reseller may make within a day: each that it deletes is kept for months.
+const REMADE_A_DAY: i64 = 50;
+
+/// What came of a new subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subscribed {
+    /// It is stored.
+    Done,
+    /// The reseller has as many as it may.
+    Full,
+    /// The reseller has made as many within a day as it may; the next one not before this time.
+    NotBefore(DateTime<Utc>),
+}
+
 impl Store {
-    /// Stores a subscription that waits for its verification, unless the reseller has `maximum` already; returns whether
-    /// it is stored.
+    /// Stores a subscription that waits for its verification, unless the reseller has `maximum` already, or has made 50 more than that
+    /// within a day.
     pub async fn insert_subscription(
         &self,
         new: &NewSubscription,
         maximum: u32,
         act: Act<'_>,
-    ) -> Result<bool, Error> {
+    ) -> Result<Subscribed, Error> {
         let mut transaction = self.pool.begin().await?;
         // There is no row that all of a reseller's requests could lock, and none of them sees what another one is about
         // to insert.
@@ -58,7 +73,23 @@ impl Store {
         .fetch_one(&mut *transaction)
         .await?;
         if present >= i64::from(maximum) {
-            return Ok(false);
+            return Ok(Subscribed::Full);
+        }
+        let day = TimeDelta::days(1);
+        // By the identifiers, which have the time: no index has those of a reseller that are deleted.
+        let made = sqlx::query!(
+            r#"
+            SELECT count(*) AS "count!", min(created_at) AS first FROM subscriptions
+            WHERE id >= $2 AND reseller_id = $1
+            "#,
+            new.reseller,
+            first_id_at(new.created_at - day),
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        let is_enough = made.count >= i64::from(maximum) + REMADE_A_DAY;
+        if let Some(first) = made.first.filter(|_| is_enough) {
+            return Ok(Subscribed::NotBefore(first + day));
         }
         insert(&mut transaction, new).await?;
         insert_secret(&mut transaction, new.id, &new.secret, new.created_at).await?;
@@ -72,7 +103,7 @@ impl Store {
         let entry = act.entry("subscription.create", subject(new.id), details);
         entry.record(&mut transaction).await?;
         transaction.commit().await?;
-        Ok(true)
+        Ok(Subscribed::Done)
     }
 
     /// Deletes a subscription for everybody but the records, with what only makes sense while it exists: a replay is

@@ -11,7 +11,7 @@ use domain::push::PushState;
 use domain::reason::PushReason;
 use domain::subscription::{HealthPolicy, HeldBack, PausedBy, SubscriptionRequest, SubscriptionState};
 use sqlx::PgPool;
-use store::webhook::{Addresses, HealthChanges, NewSecret, NewSubscription};
+use store::webhook::{Addresses, HealthChanges, NewSecret, NewSubscription, Subscribed};
 use store::{Act, Lane, Pausable, PauseChange, Store};
 use testkit::eventually;
 use testkit::push_factory::PushRow;
@@ -317,7 +317,8 @@ async fn subscribe(store: &Store, reseller: &str) -> Uuid {
         created_at: now(),
         addresses: Addresses::Trusted,
     };
-    assert!(store.insert_subscription(&new, 10, by_reseller()).await.unwrap());
+    let subscribed = store.insert_subscription(&new, 10, by_reseller()).await;
+    assert_eq!(subscribed.unwrap(), Subscribed::Done);
     new.id
 }
 

@@ -11,12 +11,12 @@ use http_api::{Draft, FieldProblem, Problem, ProblemKind};
 use http_client::{EgressPolicy, check_endpoint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::webhook::NewSubscription;
+use store::webhook::{NewSubscription, Subscribed};
 use utoipa::ToSchema;
 
 use super::SubscriptionDocument;
 use crate::app::{App, new_id};
-use crate::problems::TOO_MANY_SUBSCRIPTIONS;
+use crate::problems::{self, TOO_MANY_SUBSCRIPTIONS};
 use crate::request::{Manager, Reseller};
 use crate::secrets::{self, NewSecretDocument};
 
@@ -104,9 +104,17 @@ pub(crate) async fn create(
     };
     let maximum = app.config.reseller.subscription.maximum;
     let insert = app.store.insert_subscription(&new, maximum, reseller.act(now));
-    if !http_api::by(reseller.deadline, ("the subscription", "stored"), insert).await? {
-        let detail = format!("the reseller has {maximum} subscriptions, which is as many as there may be");
-        return Err(Problem::new(TOO_MANY_SUBSCRIPTIONS, detail));
+    match http_api::by(reseller.deadline, ("the subscription", "stored"), insert).await? {
+        Subscribed::Done => {}
+        Subscribed::Full => {
+            let detail =
+                format!("the reseller has {maximum} subscriptions, which is as many as there may be");
+            return Err(Problem::new(TOO_MANY_SUBSCRIPTIONS, detail));
+        }
+        Subscribed::NotBefore(then) => {
+            let detail = "the reseller has made as many subscriptions as may be made in a day";
+            return Err(problems::not_before(detail, then, now));
+        }
     }
     let stored = app.subscription(&reseller, id).await?;
     let created = CreatedDocument {

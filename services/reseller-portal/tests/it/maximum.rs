@@ -1,8 +1,9 @@
 //! The greatest number of subscriptions of a reseller.
 
+use chrono::TimeDelta;
 use sqlx::PgPool;
 
-use crate::portal::{Portal, answer, id_of, subscription};
+use crate::portal::{Portal, answer, id_of, problem, subscription};
 
 /// Each of many that ask at once sees too few to refuse, unless they take turns.
 #[testkit::test]
@@ -52,4 +53,24 @@ async fn what_is_deleted_makes_room(pool: PgPool) {
     portal.created().await;
     let request = portal.call("POST", "/subscriptions").json(&subscription());
     answer(request.send().await.unwrap(), 409).await;
+}
+
+/// What is deleted is kept for months.
+#[testkit::test]
+async fn only_so_many_are_made_in_a_day_whatever_is_deleted(pool: PgPool) {
+    let portal = Portal::start_with(pool, |config| config.reseller.subscription.maximum = 1).await;
+    for _ in 0..51 {
+        let id = id_of(&portal.created().await);
+        portal.done("DELETE", &format!("/subscriptions/{id}"), 204).await;
+    }
+    let create = || portal.call("POST", "/subscriptions").json(&subscription());
+    let refused = create().send().await.unwrap();
+    assert!(refused.headers().contains_key("retry-after"));
+    let told = problem(refused, 429, "too-many-requests").await;
+    assert!(told["detail"].as_str().unwrap().contains("in a day"), "{told}");
+    let other = portal.key_of("other").await;
+    let of_another = portal.request("POST", "/subscriptions").bearer_auth(other);
+    answer(of_another.json(&subscription()).send().await.unwrap(), 201).await;
+    portal.clock.advance(TimeDelta::days(1) + TimeDelta::seconds(1));
+    portal.created().await;
 }

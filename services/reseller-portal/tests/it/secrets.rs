@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use crate::portal::{Portal, id_of, subscription};
+use crate::portal::{Portal, id_of, problem, subscription};
 
 fn ids(list: &Value) -> Vec<&str> {
     let items = list["items"].as_array().unwrap().iter();
@@ -104,6 +104,24 @@ async fn only_so_many_secrets_are_valid_at_once(portal: Portal) {
         .refused("POST", &path, None, (409, "too-many-secrets"))
         .await;
     portal.clock.advance(TimeDelta::hours(25));
+    portal.done("POST", &path, 201).await;
+}
+
+#[testkit::test]
+async fn only_so_many_secrets_are_made_in_a_day_whatever_is_revoked(portal: Portal) {
+    let created = portal.created().await;
+    let path = format!("/subscriptions/{}/secrets", id_of(&created));
+    let mut last = created["secret"]["id"].clone();
+    for _ in 0..19 {
+        let made = portal.done("POST", &path, 201).await;
+        let old = format!("{path}/{}", last.as_str().unwrap());
+        portal.done("DELETE", &old, 204).await;
+        last = made["id"].clone();
+    }
+    let refused = portal.call("POST", &path).send().await.unwrap();
+    assert!(refused.headers().contains_key("retry-after"));
+    problem(refused, 429, "too-many-requests").await;
+    portal.clock.advance(TimeDelta::days(1));
     portal.done("POST", &path, 201).await;
 }
 

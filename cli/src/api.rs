@@ -47,6 +47,7 @@ pub(crate) struct Api {
 impl Api {
     /// A caller of the service at `url`.
     pub(crate) fn new(service: &'static Service, url: &str, key: &str) -> anyhow::Result<Self> {
+        web::note_what_is_in_the_clear(url);
         Ok(Self {
             client: web::client(LIMIT)?,
             url: url.trim_end_matches('/').to_owned(),

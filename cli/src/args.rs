@@ -63,8 +63,9 @@ Examples:
   postrider explain 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d   what became of a push, an event, a notification
   postrider sim swrve --listen 127.0.0.1:8090              a stand-in for Swrve
   postrider listen                                         an endpoint on this machine, with a secret of its own
-  postrider trigger domain.created --to http://127.0.0.1:8000/hooks --secret $SECRET
-  postrider verify --request request.txt --secret $SECRET  why a signature is not accepted
+  export SIGNING_SECRET=whsec_…                            the secret of the commands below
+  postrider trigger domain.created --to http://127.0.0.1:8000/hooks
+  postrider verify --request request.txt                   why a signature is not accepted
 
 docs/cli.md has a section for each command.";
 

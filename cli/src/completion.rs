@@ -14,6 +14,7 @@ use crate::operator::OperatorArgs;
 use crate::output::harmless;
 use crate::portal::{PAGE_MAX, Portal, PortalArgs};
 use crate::shown::{cell, items};
+use crate::web;
 
 /// The variable by which a script asks, see `postrider completions`.
 pub(crate) const VARIABLE: &str = "POSTRIDER_COMPLETE";
@@ -162,6 +163,7 @@ fn portal() -> anyhow::Result<Portal> {
 
 /// Addresses and keys as every command has them; what stands on the line that is being typed is not looked at.
 fn from_environment<T: Args + FromArgMatches>() -> anyhow::Result<T> {
+    web::say_nothing_of_what_is_in_the_clear();
     let matches = T::augment_args(Command::new("postrider")).try_get_matches_from(["postrider"])?;
     Ok(T::from_arg_matches(&matches)?)
 }

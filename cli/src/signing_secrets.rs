@@ -69,8 +69,8 @@ impl SecretArgs {
         let secrets = self.secrets()?;
         if secrets.is_empty() {
             bail!(
-                "no signing secret is given; pass the one that your endpoint knows with --secret or SIGNING_SECRET (`postrider \
-                 listen` makes and prints one)"
+                "no signing secret is given; SIGNING_SECRET or --secrets-file takes the one that your endpoint knows \
+                 (`postrider listen` makes and prints one)"
             );
         }
         Ok(secrets)

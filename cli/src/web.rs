@@ -1,11 +1,15 @@
 //! The HTTP client of the commands that talk to running services and to endpoints of resellers.
 
+use std::net::IpAddr;
+use std::sync::Once;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, Url};
+
+use crate::output;
 
 /// A client whose requests take no longer than `limit`. As Postrider itself it follows no redirects: what is handed in would go elsewhere.
 pub(crate) fn client(limit: Duration) -> anyhow::Result<Client> {
@@ -27,6 +31,35 @@ pub(crate) fn address<'a>(name: &str, text: &'a str) -> anyhow::Result<&'a str> 
         );
     }
     Ok(text.trim_end_matches('/'))
+}
+
+/// What is said once, however many callers a command has.
+static TOLD: Once = Once::new();
+
+/// Says that the API key goes to this address unencrypted, where it does.
+pub(crate) fn note_what_is_in_the_clear(url: &str) {
+    if let Some(host) = reached_in_the_clear(url) {
+        TOLD.call_once(|| {
+            output::note(format_args!(
+                "note: the API key goes to {} unencrypted; write https:// where the way is not your own",
+                output::harmless(&host)
+            ));
+        });
+    }
+}
+
+/// Has nothing said of it: what a shell asks for must not stand in the line that is being typed.
+pub(crate) fn say_nothing_of_what_is_in_the_clear() {
+    TOLD.call_once(|| {});
+}
+
+/// The other machine that is spoken to without TLS.
+fn reached_in_the_clear(url: &str) -> Option<String> {
+    let url: Url = url.parse().ok()?;
+    let host = url.host_str()?;
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse();
+    let is_here = host == "localhost" || address.is_ok_and(|address: IpAddr| address.is_loopback());
+    (url.scheme() == "http" && !is_here).then(|| host.to_owned())
 }
 
 /// Sends a request to `url`, which names it in the error.
@@ -62,5 +95,25 @@ mod tests {
         );
         assert_eq!(path(&[".."]), "/%2E%2E");
         assert_eq!(path(&["019aa2f0-5b1c"]), "/019aa2f0-5b1c");
+    }
+
+    #[test]
+    fn http_to_another_machine_is_in_the_clear() {
+        for (url, host) in [
+            ("http://portal.example:8081/", Some("portal.example")),
+            ("HTTP://10.0.0.7", Some("10.0.0.7")),
+            ("http://[2001:db8::1]:8082", Some("[2001:db8::1]")),
+            (
+                "http://localhost.portal.example",
+                Some("localhost.portal.example"),
+            ),
+            ("https://portal.example", None),
+            ("http://127.0.0.1:8081", None),
+            ("http://[::1]:8081", None),
+            ("http://localhost:8081", None),
+            ("portal", None),
+        ] {
+            assert_eq!(reached_in_the_clear(url).as_deref(), host, "{url}");
+        }
     }
 }

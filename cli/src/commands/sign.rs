@@ -15,9 +15,10 @@ use crate::signing_secrets::SecretArgs;
 The body is signed byte by byte, a line end at its end included: write it with printf, not with echo.
 
 Examples:
-  printf %s '{\"id\":\"order-17\",\"type\":\"domain.created\"}' | postrider sign --secret $SECRET
+  export SIGNING_SECRET=whsec_…
+  printf %s '{\"id\":\"order-17\",\"type\":\"domain.created\"}' | postrider sign
   postrider sign body.json --id order-17 --timestamp 1795254696 --secret $NEW --secret $OLD
-  postrider sign body.json --secret $SECRET --signature-only")]
+  postrider sign body.json --signature-only")]
 pub(crate) struct SignArgs {
     /// File with the body; - for standard input.
     #[arg(default_value = "-")]

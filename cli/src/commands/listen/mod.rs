@@ -150,7 +150,7 @@ fn introduce(args: &ListenArgs, url: &str, known: usize, made: Option<&Secret>) 
     output::result(format_args!("listening on {url}"))?;
     if let Some(secret) = &secret {
         output::result(format_args!("secret {}", secret.as_str()))?;
-        output::note("the secret was made for this run; give your own with --secret or SIGNING_SECRET");
+        output::note("the secret was made for this run; give your own in SIGNING_SECRET or --secrets-file");
     }
     if let Some(subscription) = args.subscription {
         let since = args

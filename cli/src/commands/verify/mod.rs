@@ -141,8 +141,8 @@ fn judged(args: &VerifyArgs) -> anyhow::Result<bool> {
     let secrets = args.secrets.texts()?;
     if secrets.is_empty() {
         bail!(
-            "no signing secret is given; pass the one that was shown when the subscription was made with --secret or \
-             SIGNING_SECRET, or have the portal try those of a subscription with --subscription ID"
+            "no signing secret is given; SIGNING_SECRET or --secrets-file takes the one that was shown when the subscription \
+             was made, or have the portal try those of a subscription with --subscription ID"
         );
     }
     let request = request(args)?;

@@ -79,10 +79,12 @@ impl Scene {
         assert_eq!(told_of(subscribers, "straight"), [place(&stored, &sent.id)]);
     }
 
-    /// A test event begins at the reseller's API, and waits in the database first.
+    /// A test event begins at the reseller's API, and waits in the database first. Whether it is recorded is not for a stranger to say.
     async fn tested(&self, subscribers: &Subscribers) {
         let subscriber = &subscribers.all[0];
+        let stranger = "00-6bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
         let portal = self.fleet.portal(subscriber.reseller).await;
+        let portal = portal.with_traceparent(stranger);
         let answer = portal
             .post(&format!("/subscriptions/{}/test", subscriber.id), None)
             .await;
@@ -91,6 +93,12 @@ impl Scene {
         let names = ["POST", "complete notifications"];
         let tree = Tree::with(&self.collector, &stored, &names).await;
         assert_eq!(tree.root().name, "POST /subscriptions/{id}/test");
+        let trace = &stranger[3..35];
+        assert_ne!(stored.trace(), trace);
+        assert_eq!(
+            (&*tree.root().parent, &*tree.root().links),
+            ("", &[(trace.to_owned(), stranger[36..52].to_owned())][..])
+        );
         assert_eq!(
             tree.way_up(tree.accepted()).last().expect("a root"),
             "reseller-portal: POST /subscriptions/{id}/test"

@@ -170,6 +170,7 @@ impl Fleet {
             process,
             http: self.http.clone(),
             key: make_key(&self.binary, &create, &self.settings).await,
+            traceparent: None,
         }
     }
 

@@ -10,9 +10,19 @@ pub(crate) struct Portal {
     pub(super) process: Process,
     pub(super) http: Client,
     pub(super) key: String,
+    /// Of the trace that its callers have already, if they have one.
+    pub(super) traceparent: Option<&'static str>,
 }
 
 impl Portal {
+    /// The same for callers that are in a trace.
+    pub(crate) fn with_traceparent(self, traceparent: &'static str) -> Self {
+        Self {
+            traceparent: Some(traceparent),
+            ..self
+        }
+    }
+
     /// Stops it, and waits for its end.
     pub(crate) async fn stop(self) {
         self.process.ask_to_stop();
@@ -33,6 +43,9 @@ impl Portal {
         let mut request = self.http.request(method, url).bearer_auth(&self.key);
         if let Some(body) = body {
             request = request.json(body);
+        }
+        if let Some(traceparent) = self.traceparent {
+            request = request.header("traceparent", traceparent);
         }
         let response = request.send().await.expect("the portal answers");
         let status = response.status();

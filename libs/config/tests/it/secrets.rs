@@ -63,6 +63,27 @@ fn redacted_yaml_shows_effective_values_and_where_they_came_from() {
 }
 
 #[test]
+fn addresses_that_may_hold_a_password_are_shown_without_it() {
+    let sources = complete()
+        .with_variable("POSTRIDER__SWRVE__URL", "https://u:hunter2@swrve.example")
+        .with_variable(
+            "POSTRIDER__TELEMETRY__OTLP_ENDPOINT",
+            "https://u:hunter2@otel.example",
+        );
+    let shown = config::load(&sources).unwrap().redacted_yaml().to_owned();
+    assert!(!shown.contains("hunter2"), "{shown}");
+    for line in [
+        "  url: \"https://***@swrve.example\"  # environment variable POSTRIDER__SWRVE__URL",
+        "  otlpEndpoint: \"https://***@otel.example\"  # environment variable POSTRIDER__TELEMETRY__OTLP_ENDPOINT",
+    ] {
+        assert!(
+            shown.lines().any(|shown| shown == line),
+            "{line:?} is not in\n{shown}"
+        );
+    }
+}
+
+#[test]
 fn redacted_yaml_is_a_configuration_again() {
     let first = load_yaml(FILE).unwrap();
     let again = config::load(&Sources::default().with_yaml("again.yaml", first.redacted_yaml())).unwrap();

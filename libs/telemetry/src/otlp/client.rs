@@ -88,3 +88,34 @@ fn without_url(error: HttpError) -> HttpError {
         Err(other) => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// What is exported is for the collector that is configured.
+    #[tokio::test]
+    async fn a_redirect_is_not_followed() {
+        let [collector, elsewhere] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let endpoint = format!("http://{}/v1/traces", collector.local_addr().unwrap());
+        let location = format!("http://{}/", elsewhere.local_addr().unwrap());
+        let answering = std::thread::spawn(move || {
+            let (mut connection, _) = collector.accept().unwrap();
+            assert!(connection.read(&mut [0; 4096]).unwrap() > 0);
+            let answer = format!(
+                "HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            );
+            connection.write_all(answer.as_bytes()).unwrap();
+        });
+        let client = OnRuntime::new(Signal::Traces).unwrap();
+        let request = Request::post(endpoint).body(Bytes::new()).unwrap();
+        let answer = client.send_bytes(request).await.unwrap();
+        answering.join().unwrap();
+        assert_eq!(answer.status(), 307);
+        elsewhere.set_nonblocking(true).unwrap();
+        assert_eq!(elsewhere.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+}

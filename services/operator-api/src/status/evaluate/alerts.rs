@@ -204,6 +204,11 @@ fn rules() -> Vec<(&'static str, Vec<f64>, Told)> {
         ),
         ("PostriderSubscriptionsDeactivated", vec![], Not(watched)),
         (
+            "PostriderSecretsUnreadable",
+            vec![],
+            Not("it is a notice: what cannot be sent for it is among the dead letters"),
+        ),
+        (
             "PostriderMailsStuck",
             vec![],
             Not("status tells of mails that do not get out long before"),

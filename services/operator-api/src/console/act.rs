@@ -52,6 +52,8 @@ pub(super) struct Asked {
     /// What is to be known of it; nothing is said where it is empty.
     pub(super) hint: String,
     pub(super) value: String,
+    /// What it held when the form was shown: sent along where only what is changed counts.
+    pub(super) shown: Option<String>,
     /// What can be chosen: a value and its words. Where there is nothing to choose, text is typed.
     pub(super) choices: Vec<(String, String)>,
     /// Whether several can be chosen, as words of `value` with blanks between them.
@@ -155,10 +157,13 @@ impl ActForm {
         if problem.kind() != ProblemKind::VALIDATION && !is_kept {
             return Err(problem);
         }
-        let typed = |name| fields.get(name).unwrap_or_default().to_owned();
+        let typed = |name: &str| fields.get(name).unwrap_or_default().to_owned();
         (self.typed_name, self.typed_note) = (typed("name"), typed("note"));
         for asked in &mut self.fields {
             asked.value = fields.all(asked.name).join(" ");
+            if let Some(shown) = &mut asked.shown {
+                *shown = typed(&shown_name(asked.name));
+            }
         }
         self.errors = problem.errors().to_vec();
         if is_kept {
@@ -167,6 +172,15 @@ impl ActForm {
         }
         Ok((self, problem))
     }
+}
+
+/// Whether a field holds what it held when the form was shown.
+pub(super) fn is_as_shown(fields: &Fields, name: &str) -> bool {
+    fields.get(name) == fields.get(&shown_name(name))
+}
+
+fn shown_name(name: &str) -> String {
+    format!("shown-{name}")
 }
 
 /// The page of a form as the answer to what was wrong with it.

@@ -1,7 +1,7 @@
 //! Access on the console: keys that are made and revoked, visits that are ended, and limits that are set.
 
 use domain::key::Role;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::eventually;
 use testkit::subscription_factory::SubscriptionRow;
 
@@ -96,7 +96,7 @@ async fn a_key_that_hands_in_is_made_with_its_limits(rig: &Rig) {
         .await;
     assert_eq!(made.status, 200, "{made:?}");
     let listed = rig.see("/keys?role=ingest").await;
-    let campaigns = |key: &&serde_json::Value| key["name"] == "campaigns";
+    let campaigns = |key: &&Value| key["name"] == "campaigns";
     let key = listed["items"].as_array().unwrap().iter().find(campaigns);
     let key = key.unwrap();
     assert_eq!(
@@ -113,7 +113,7 @@ async fn a_visit_is_ended_by_administrators(rig: &Rig) {
     let admin = Browser::of(rig, Role::Admin).await;
     let viewer = Browser::of(rig, Role::Viewer).await;
     let visits = rig.see("/visits").await;
-    let of_viewer = |visit: &&serde_json::Value| visit["roles"] == json!(["viewer"]);
+    let of_viewer = |visit: &&Value| visit["roles"] == json!(["viewer"]);
     let visit = visits["items"]
         .as_array()
         .unwrap()
@@ -183,6 +183,30 @@ async fn limits_are_set_on_the_page_of_the_subscription(rig: &Rig) {
     assert_eq!(to, place);
     holds(&page, &["The limits are set.", "1,234"]);
     holds(&admin.see(&form).await, &["value=\"1234\""]);
+    // A form that was shown before another person changed the other limit leaves that alone.
+    let shown = [("shown-dailyQuota", "1234"), ("shown-requestsPerSecond", "")];
+    let other = [
+        shown[0],
+        shown[1],
+        ("dailyQuota", "1234"),
+        ("requestsPerSecond", "7"),
+    ];
+    admin.act(&form, &other).await;
+    holds(
+        &admin.see(&form).await,
+        &[
+            "name=\"shown-dailyQuota\" value=\"1234\"",
+            "name=\"shown-requestsPerSecond\" value=\"7\"",
+        ],
+    );
+    let late = [shown[0], shown[1], ("dailyQuota", ""), ("requestsPerSecond", "")];
+    admin.act(&form, &late).await;
+    let unchanged = [("shown-requestsPerSecond", "7"), ("requestsPerSecond", "7")];
+    let page = admin.refused(&form, &unchanged, 422).await;
+    holds(&page, &["there is nothing to set"]);
     let set = rig.see(&format!("/subscriptions/{id}")).await;
-    assert_eq!(set["id"], json!(id));
+    assert_eq!(
+        (&set["id"], &set["dailyQuota"], &set["requestsPerSecond"]),
+        (&json!(id), &Value::Null, &json!(7))
+    );
 }

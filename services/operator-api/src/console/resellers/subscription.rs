@@ -12,13 +12,13 @@ use chrono::{DateTime, Days, Utc};
 use domain::quota::{day_of, start_of};
 use domain::reason::StateReason;
 pub(in crate::console) use explain::words::waits;
-use http_api::{Id, Params, Payload, Problem};
+use http_api::{FieldProblem, Id, Params, Payload, Problem};
 use store::PauseView;
 use uuid::Uuid;
 
 use super::{of_late, place_of_subscription};
 use crate::app::App;
-use crate::console::act::{ActForm, Asked, note};
+use crate::console::act::{ActForm, Asked, is_as_shown, note};
 use crate::console::frame::{Frame, Page, done};
 use crate::console::pauses::{asked_end, paused, pausing, resumed};
 use crate::console::retries::subscription_form;
@@ -374,6 +374,7 @@ fn limits_form(frame: &Frame, id: Uuid, quota: Option<&Quota>, app: &App) -> Act
                 label: "Notifications a day",
                 hint: format!("The default when it is empty: {}.", frame.number(defaults.daily_quota)),
                 value: written(of_its_own),
+                shown: Some(written(of_its_own)),
                 ..Asked::default()
             },
             Asked {
@@ -381,6 +382,7 @@ fn limits_form(frame: &Frame, id: Uuid, quota: Option<&Quota>, app: &App) -> Act
                 label: "Attempts a second",
                 hint: format!("The default when it is empty: {default_a_second}."),
                 value: written(a_second),
+                shown: Some(written(a_second)),
                 ..Asked::default()
             },
         ],
@@ -419,10 +421,20 @@ async fn limit(
 ) -> Result<Response, Problem> {
     let viewer = admin.viewer();
     const MUST: &str = "a number, or empty for the default";
+    // What another person has changed since the form was shown stays.
+    let changed = |name: &'static str| match is_as_shown(&fields, name) {
+        true => Ok(None),
+        false => fields.parse(name, MUST).map(Some),
+    };
     let payload = || {
+        let (daily_quota, requests_per_second) = (changed("dailyQuota")?, changed("requestsPerSecond")?);
+        if daily_quota.is_none() && requests_per_second.is_none() {
+            let detail = "both limits are as they were shown: there is nothing to set";
+            return Err(Problem::fields(vec![FieldProblem::new("dailyQuota", detail)]));
+        }
         Ok(LimitsPayload {
-            daily_quota: Some(fields.parse("dailyQuota", MUST)?),
-            requests_per_second: Some(fields.parse("requestsPerSecond", MUST)?),
+            daily_quota,
+            requests_per_second,
             note: fields.get("note").map(str::to_owned),
         })
     };

@@ -89,21 +89,9 @@ impl Entry<'_> {
     /// # Errors
     ///
     /// [`Error`] when the database fails; then the change must not be committed.
-    pub(crate) async fn record(&self, connection: &mut PgConnection) -> Result<(), Error> {
-        let note = self.act.note.map(storable);
-        sqlx::query!(
-            "INSERT INTO audit_log (id, at, actor, action, subject, note, details) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            id_at(self.act.at),
-            self.act.at,
-            &*storable(self.act.by),
-            self.action,
-            &*storable(&self.subject),
-            note.as_deref(),
-            storable_json(&self.details),
-        )
-        .execute(connection)
-        .await?;
-        Ok(())
+    pub(crate) async fn record(self, connection: &mut PgConnection) -> Result<(), Error> {
+        let of = [(self.subject, self.details)];
+        self.act.record_each(self.action, &of, connection).await
     }
 }
 

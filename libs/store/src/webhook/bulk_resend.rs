@@ -11,9 +11,8 @@ use uuid::Uuid;
 
 use super::locked::{lock, subject};
 use super::reseller_notifications::NotificationsAsked;
-use super::sending_again::sent_again_by;
+use super::sending_again::{SENT_AGAIN, resolve_sent_again};
 use crate::read::{Name, Nullable};
-use crate::resolution::resolve;
 use crate::{Act, Error, Store};
 
 /// Most notifications that are sent again at once.
@@ -149,13 +148,7 @@ impl Store {
         // What another request had sent again since it was found is sent anyhow.
         let updated: HashSet<Uuid> = resent.iter().copied().collect();
         let (counted, _) = count(&candidates, which, |id| updated.contains(id));
-        let by = sent_again_by(reseller);
-        let resolving = Act {
-            by: &by,
-            note: Some("sent again by its reseller"),
-            at: act.at,
-        };
-        resolve(&mut transaction, &resent, &resolving, None).await?;
+        resolve_sent_again(&mut transaction, reseller, &resent, (SENT_AGAIN, act.at)).await?;
         let details = json!({ "resent": resent.len(), "perSecond": per_second });
         let entry = act.entry("subscription.resend", subject(subscription), details);
         entry.record(&mut transaction).await?;

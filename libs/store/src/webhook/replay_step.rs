@@ -11,9 +11,8 @@ use uuid::Uuid;
 
 use super::listing::first_id_at;
 use super::replays::{Missed, NewReplay, ReplayCount};
-use super::sending_again::sent_again_by;
-use crate::resolution::resolve;
-use crate::{Act, Error, Store, column};
+use super::sending_again::resolve_sent_again;
+use crate::{Error, Store, column};
 
 /// Events looked at in one step.
 const EXAMINED_MAX: i64 = 1_000;
@@ -314,13 +313,8 @@ async fn make_due(
     )
     .fetch_all(&mut *connection)
     .await?;
-    let by = sent_again_by(&replay.reseller);
-    let act = Act {
-        by: &by,
-        note: Some("replayed by its reseller"),
-        at: now,
-    };
-    resolve(connection, &made, &act, None).await?;
+    let noted = ("replayed by its reseller", now);
+    resolve_sent_again(connection, &replay.reseller, &made, noted).await?;
     Ok(made.len() as u64)
 }
 

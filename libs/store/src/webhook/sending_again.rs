@@ -4,6 +4,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::subscription::SubscriptionState;
 use serde_json::json;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::locked::subject;
@@ -72,9 +73,23 @@ pub enum Tested {
     Unknown,
 }
 
-/// Who resolved a dead letter by having its notification sent again through the reseller API.
-pub(super) fn sent_again_by(reseller: &str) -> String {
-    format!("reseller {reseller}")
+/// What is noted of dead letters whose notifications their reseller has had sent again.
+pub(super) const SENT_AGAIN: &str = "sent again by its reseller";
+
+/// Resolves the dead letters that are open about these notifications, which are sent again through the reseller API.
+pub(super) async fn resolve_sent_again(
+    connection: &mut PgConnection,
+    reseller: &str,
+    notifications: &[Uuid],
+    (note, at): (&str, DateTime<Utc>),
+) -> Result<(), Error> {
+    let act = Act {
+        by: &format!("reseller {reseller}"),
+        note: Some(note),
+        at,
+    };
+    resolve(connection, notifications, &act, None).await?;
+    Ok(())
 }
 
 impl Store {
@@ -135,13 +150,7 @@ impl Store {
             transaction.rollback().await?;
             return Ok(asked);
         }
-        let by = sent_again_by(reseller);
-        let resolving = Act {
-            by: &by,
-            note: Some("sent again by its reseller"),
-            at: act.at,
-        };
-        resolve(&mut transaction, &resent, &resolving, None).await?;
+        resolve_sent_again(&mut transaction, reseller, &resent, (SENT_AGAIN, act.at)).await?;
         act.record_each("notification.resend", &entries, &mut transaction)
             .await?;
         transaction.commit().await?;

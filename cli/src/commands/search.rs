@@ -97,7 +97,7 @@ pub(crate) struct NotificationQuery {
 /// What the endpoint answered last.
 #[derive(Debug, Default, Args)]
 pub(crate) struct LastAnswer {
-    /// The endpoint answered the last attempt with this status code; for operators also with one of a class, such as 5xx.
+    /// The endpoint answered the last attempt with this status code, or with one of a class, such as 5xx.
     #[arg(long, value_name = "N", value_parser = status_code)]
     code: Option<String>,
     /// The last attempt failed in this way.
@@ -105,8 +105,8 @@ pub(crate) struct LastAnswer {
     error: Option<String>,
 }
 
-/// A status code or a class, as the operator API takes it.
-fn status_code(text: &str) -> Result<String, &'static str> {
+/// A status code or a class, as the APIs take it.
+pub(crate) fn status_code(text: &str) -> Result<String, &'static str> {
     const FORM: &str = "write a status code from 100 to 599, such as 503, or a class, such as 5xx";
     let text = text.to_ascii_lowercase();
     let first = text.strip_suffix("xx").map(|class| format!("{class}00"));
@@ -118,11 +118,6 @@ fn status_code(text: &str) -> Result<String, &'static str> {
 impl LastAnswer {
     pub(crate) fn is_asked(&self) -> bool {
         self.code.is_some() || self.error.is_some()
-    }
-
-    /// Whether a class of status codes is asked for.
-    pub(crate) fn is_of_class(&self) -> bool {
-        self.code.as_ref().is_some_and(|code| code.ends_with("xx"))
     }
 
     pub(crate) fn query(&self) -> Query {

@@ -6,36 +6,28 @@ use domain::notification::ERROR_TYPES;
 
 use crate::Problem;
 
-/// The parameter `code`: the status code of the answer.
-///
-/// # Errors
-///
-/// A [`Problem`] for what is no status code.
-pub fn code(given: Option<u16>) -> Result<Option<u16>, Problem> {
-    if given.is_some_and(|code| !(100..600).contains(&code)) {
-        return Err(Problem::query("code", "must be between 100 and 599"));
+/// What is said of a `code` that is none.
+pub const NO_CODE: &str = "must be between 100 and 599, or a class such as 5xx";
+
+/// The status codes that a text stands for: one, or those of a class, such as `5xx`, which are all from 500 to 599.
+pub fn status_codes(text: &str) -> Option<RangeInclusive<u16>> {
+    let text = text.to_ascii_lowercase();
+    if let Some(class) = text.strip_suffix("xx") {
+        let class: u16 = class.parse().ok().filter(|class| (1..=5).contains(class))?;
+        return Some(class * 100..=class * 100 + 99);
     }
-    Ok(given)
+    let code: u16 = text.parse().ok().filter(|code| (100..600).contains(code))?;
+    Some(code..=code)
 }
 
-/// The parameter `code` where it may be a class, too: `5xx` is every status code from 500 to 599.
+/// The parameter `code`: the status code of the answer, or a class of them.
 ///
 /// # Errors
 ///
 /// A [`Problem`] for what is neither.
-pub fn codes(given: Option<&str>) -> Result<Option<RangeInclusive<u16>>, Problem> {
-    let read = |text: &str| match text.strip_suffix("xx") {
-        Some(class) => {
-            let class = class.parse::<u16>().ok().filter(|class| (1..=5).contains(class));
-            class.map(|class| class * 100..=class * 100 + 99)
-        }
-        None => {
-            let code = text.parse::<u16>().ok().filter(|code| (100..600).contains(code));
-            code.map(|code| code..=code)
-        }
-    };
-    let wrong = || Problem::query("code", "must be between 100 and 599, or a class such as 5xx");
-    given.map(|text| read(text).ok_or_else(wrong)).transpose()
+pub fn code(given: Option<&str>) -> Result<Option<RangeInclusive<u16>>, Problem> {
+    let read = |text| status_codes(text).ok_or_else(|| Problem::query("code", NO_CODE));
+    given.map(read).transpose()
 }
 
 /// The parameter `error`: one of [`ERROR_TYPES`].
@@ -58,12 +50,17 @@ mod tests {
 
     #[test]
     fn a_class_is_every_status_code_of_it() {
-        for (text, range) in [("503", 503..=503), ("5xx", 500..=599), ("1xx", 100..=199)] {
-            assert_eq!(codes(Some(text)).ok().flatten(), Some(range), "{text}");
+        for (text, range) in [
+            ("503", 503..=503),
+            ("5xx", 500..=599),
+            ("4XX", 400..=499),
+            ("1xx", 100..=199),
+        ] {
+            assert_eq!(code(Some(text)).ok().flatten(), Some(range), "{text}");
         }
-        assert_eq!(codes(None).ok(), Some(None));
+        assert_eq!(code(None).ok(), Some(None));
         for text in ["99", "600", "0xx", "6xx", "xx", "50x", "", "all"] {
-            assert!(codes(Some(text)).is_err(), "{text}");
+            assert!(code(Some(text)).is_err(), "{text}");
         }
     }
 }

@@ -217,7 +217,7 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         reasons: words::some_of("reason", params.reason.as_deref(), &ENDED_FOR)?,
         event_type: event_type(params.event_type.as_deref())?,
         value: text("value", params.value.as_deref())?,
-        code: last_answer::codes(params.code.as_deref())?,
+        code: last_answer::code(params.code.as_deref())?,
         error: last_answer::error_type(params.error.as_deref())?,
         since,
         // What ended before then was accepted before it, by a clock that may be a little ahead of the one that it ended by.

@@ -8,8 +8,8 @@ use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
 use http::StatusCode;
-use http_api::{Draft, FieldProblem, Id, Problem};
-use serde::{Deserialize, Serialize};
+use http_api::{Draft, FieldProblem, Id, Problem, last_answer};
+use serde::{Deserialize, Deserializer, Serialize};
 use store::webhook::{BulkResent, NotificationsAsked, RESENT_MAX, ResendCount, ToResend};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -44,9 +44,10 @@ pub(crate) struct ResendPayload {
     /// Of these event types.
     #[schema(max_items = 50, example = json!(["domain.created"]))]
     pub(crate) event_types: Option<Vec<String>>,
-    /// The endpoint answered the last attempt with this status code.
-    #[schema(minimum = 100, maximum = 599, example = 503)]
-    pub(crate) code: Option<u16>,
+    /// The endpoint answered the last attempt with this status code, or with one of a class, such as 5xx. A number is taken as well.
+    #[schema(example = "503")]
+    #[serde(deserialize_with = "code")]
+    pub(crate) code: Option<String>,
     /// Of events that were accepted at this time or later; never of more than 7 days ago.
     pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; the present one when missing.
@@ -56,6 +57,24 @@ pub(crate) struct ResendPayload {
     /// Most of them that are sent in a second, at most reseller.replay.perSecond, which is also the default.
     #[schema(minimum = 1, example = 10)]
     pub(crate) per_second: Option<u32>,
+}
+
+/// A status code was a number before there were classes of them.
+fn code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "must be a status code such as 503, or the text of a class such as \"5xx\""
+    )]
+    enum Code {
+        One(u16),
+        Text(String),
+    }
+    let given = Option::<Code>::deserialize(deserializer)?;
+    Ok(given.map(|code| match code {
+        Code::One(code) => code.to_string(),
+        Code::Text(text) => text,
+    }))
 }
 
 /// What is sent again, or would be.
@@ -226,8 +245,9 @@ fn check(
         let detail = format!("must be at most {EVENT_TYPES_MAX} event types such as domain.created");
         errors.push(FieldProblem::new("eventTypes", detail));
     }
-    if payload.code.is_some_and(|code| !(100..600).contains(&code)) {
-        errors.push(FieldProblem::new("code", "must be between 100 and 599"));
+    let code = payload.code.as_deref().and_then(last_answer::status_codes);
+    if payload.code.is_some() && code.is_none() {
+        errors.push(FieldProblem::new("code", last_answer::NO_CODE));
     }
     let earliest = now - SHOWN;
     let (since, until) = (
@@ -273,7 +293,7 @@ fn check(
             subscriptions: vec![subscription],
             statuses,
             event_types,
-            code: payload.code,
+            code,
             errors: Vec::new(),
             value: None,
             since,

@@ -266,12 +266,6 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
 
 /// Lists what the portal has of the reseller whose key is given.
 async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
-    if args.answer.is_of_class() {
-        bail!(
-            "a class of status codes is for operators: name one code, such as 503; `postrider subscriptions metrics` counts the \
-             answers of each"
-        );
-    }
     let (event, by_value) = (args.event_id.clone(), args.value.is_some());
     let query = [
         ("eventId", args.event_id),

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::{Common, identifier};
 use crate::age::Age;
+use crate::commands::search::status_code;
 use crate::output::{self, Form};
 use crate::portal::Portal;
 use crate::shown::{self, Shown};
@@ -20,7 +21,7 @@ before; `postrider replay` takes more.
 
 Examples:
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --dry-run
-  postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 503 --per-second 5")]
+  postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5xx --per-second 5")]
 pub(crate) struct ResendManyArgs {
     /// Of which subscription.
     #[arg(value_parser = identifier)]
@@ -35,9 +36,9 @@ pub(crate) struct ResendManyArgs {
     /// Of these event types, such as domain.created.
     #[arg(long, value_name = "TYPES", value_delimiter = ',', alias = "event-type")]
     event_types: Vec<String>,
-    /// The endpoint answered the last attempt with this status code.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=599))]
-    code: Option<u16>,
+    /// The endpoint answered the last attempt with this status code, or with one of a class, such as 5xx.
+    #[arg(long, value_name = "N", value_parser = status_code)]
+    code: Option<String>,
     /// Of events that were accepted at this time or later; a time, or an age such as 3d.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
@@ -76,7 +77,7 @@ impl ResendManyArgs {
             ("ids", (!self.ids.is_empty()).then(|| json!(self.ids))),
             ("statuses", listed(&self.status)),
             ("eventTypes", listed(&self.event_types)),
-            ("code", self.code.map(Value::from)),
+            ("code", self.code.as_deref().map(Value::from)),
             ("since", since.map(written)),
             ("until", self.until.map(written)),
             ("perSecond", self.per_second.map(Value::from)),
@@ -150,5 +151,6 @@ mod tests {
             body(&["--id", id, "--per-second", "5"]),
             json!({"dryRun": false, "ids": [id], "perSecond": 5})
         );
+        assert_eq!(body(&["--code", "5XX"]), json!({"dryRun": false, "code": "5xx"}));
     }
 }

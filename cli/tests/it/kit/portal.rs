@@ -166,6 +166,8 @@ async fn notifications_are_listed_sent_again_and_replayed(it: Installation) {
     assert!(again.code == Some(4) && again.stdout.contains(told), "{again:?}");
     for (answer, count) in [
         ("--code 400", 1),
+        ("--code 4xx", 1),
+        ("--code 5xx", 0),
         ("--code 400 --error http", 1),
         ("--error timeout", 0),
     ] {

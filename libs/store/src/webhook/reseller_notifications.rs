@@ -4,6 +4,7 @@
 //! therefore be short, or empty, although there is another one.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
@@ -33,8 +34,8 @@ pub struct NotificationsAsked {
     pub statuses: Vec<NotificationStatus>,
     /// Their event types.
     pub event_types: Vec<String>,
-    /// The status code of the last answer.
-    pub code: Option<u16>,
+    /// The status codes one of which is that of the last answer.
+    pub code: Option<RangeInclusive<u16>>,
     /// The kinds of failure of the last attempt.
     pub errors: Vec<&'static str>,
     /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain, A to Z in either case.
@@ -89,7 +90,7 @@ macro_rules! look {
                              SELECT FROM (SELECT response_status, error_type FROM delivery_attempts
                                           WHERE notification_id = l.id AND status <> 'IN_PROCESS'
                                           ORDER BY number DESC LIMIT 1) AS a
-                             WHERE ($6 IS NULL OR a.response_status = $6)
+                             WHERE ($6 IS NULL OR a.response_status BETWEEN $6 AND $10::integer)
                                AND (cardinality($7) = 0 OR a.error_type = ANY ($7))) END
                      AND CASE WHEN $9::text[] IS NULL THEN true
                          ELSE EXISTS (SELECT FROM events e CROSS JOIN UNNEST($9) AS v(spelling)
@@ -111,10 +112,11 @@ macro_rules! look {
             },
             $statuses as &[&str],
             &$asked.event_types,
-            $asked.code.map(i32::from),
+            $asked.code.as_ref().map(|codes| i32::from(*codes.start())),
             &$asked.errors as &[&str],
             i64::from($depth),
             spelled.as_deref(),
+            $asked.code.as_ref().map(|codes| i32::from(*codes.end())),
         )
         .fetch_all(&$store.pool)
         .await

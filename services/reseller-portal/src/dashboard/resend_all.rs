@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::{MappedLocalTime, TimeDelta};
 use chrono_tz::Tz;
 use domain::subscription::SubscriptionState;
-use http_api::{Draft, FieldProblem, Id, Problem, Wrong};
+use http_api::{Draft, FieldProblem, Id, Problem, Wrong, last_answer};
 use pages::{Fields, Page, TYPED_ABOVE, done};
 use store::webhook::RESENT_MAX;
 use uuid::Uuid;
@@ -182,13 +182,16 @@ impl Typed {
             }
             parsed
         };
-        let code = number("code", &self.code, 599);
         let hours = number("hours", &self.hours, WEEK);
         let per_second = number(
             "perSecond",
             &self.per_second,
             app.config.reseller.replay.per_second,
         );
+        let code = Some(self.code.clone()).filter(|code| !code.is_empty());
+        if code.is_some() && last_answer::status_codes(&self.code).is_none() {
+            errors.push(FieldProblem::new("code", last_answer::NO_CODE));
+        }
         let week = app.now() - TimeDelta::hours(WEEK.into());
         let within = hours.map(|hours| app.now() - TimeDelta::hours(hours.into()));
         let since = words::time(&self.since, zone, MappedLocalTime::earliest);
@@ -210,7 +213,7 @@ impl Typed {
             ids: None,
             statuses: Some(self.statuses.clone()).filter(|statuses| !statuses.is_empty()),
             event_types: Some(types).filter(|types| !types.is_empty()),
-            code: code.and_then(|code| u16::try_from(code).ok()),
+            code,
             // Both hold, so that the later one does.
             since: Some(since.max(within).unwrap_or(week)),
             until,

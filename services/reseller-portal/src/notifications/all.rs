@@ -1,5 +1,6 @@
 //! `GET /notifications`: one list over all subscriptions of a reseller.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::Json;
@@ -41,9 +42,9 @@ pub(crate) struct AllParams {
     /// Of these event types of the catalogue, retired ones among them, separated by commas; of any when missing. Prefixes are not taken.
     #[param(example = "domain.created")]
     pub(crate) event_type: Option<String>,
-    /// The endpoint answered the last attempt with this status code.
-    #[param(minimum = 100, maximum = 599, example = 503)]
-    pub(crate) code: Option<u16>,
+    /// The endpoint answered the last attempt with this status code, or with one of a class, such as 5xx.
+    #[param(example = "503")]
+    pub(crate) code: Option<String>,
     /// The last attempt failed in this way: HTTP, TIMEOUT, DNS, TLS, CONNECT, PROTOCOL, EGRESS or OTHER.
     #[param(example = "TIMEOUT")]
     pub(crate) error: Option<String>,
@@ -209,7 +210,7 @@ fn asked(
     params: &AllParams,
     now: DateTime<Utc>,
 ) -> Result<NotificationsAsked, Problem> {
-    let code = last_answer::code(params.code)?;
+    let code = last_answer::code(params.code.as_deref())?;
     for (name, text) in [("eventId", &params.event_id), ("value", &params.value)] {
         let text = text.as_deref();
         if text.is_some_and(|text| text.is_empty() || text.len() > TEXT_MAX_BYTES) {
@@ -250,9 +251,11 @@ fn errors(asked: Option<&str>) -> Result<Vec<&'static str>, Problem> {
 fn passes(found: &ResellerNotification, asked: &NotificationsAsked) -> bool {
     let (row, last) = (&found.row, found.last.as_ref());
     let kind = last.and_then(|last| last.error_type.as_deref());
+    let answered = last.and_then(|last| last.response_status);
+    let is_answered = |codes: &RangeInclusive<u16>| answered.is_some_and(|code| codes.contains(&code));
     (asked.statuses.is_empty() || asked.statuses.contains(&row.status))
         && (asked.event_types.is_empty() || asked.event_types.contains(&row.event_type))
-        && (asked.code.is_none() || last.and_then(|last| last.response_status) == asked.code)
+        && asked.code.as_ref().is_none_or(is_answered)
         && (asked.errors.is_empty() || kind.is_some_and(|kind| asked.errors.contains(&kind)))
         && (asked.since..asked.until).contains(&row.accepted_at)
 }

@@ -77,6 +77,8 @@ async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(
             named(&[1, 2])
         );
         assert_eq!(ids(&portal, "?code=404", limit).await, named(&[1]));
+        assert_eq!(ids(&portal, "?code=4xx", limit).await, named(&[1]));
+        assert_eq!(ids(&portal, "?code=5xx", limit).await, named(&[2]));
         assert_eq!(ids(&portal, "?error=HTTP", limit).await, named(&[1, 2]));
         assert_eq!(
             ids(&portal, "?error=DNS", limit).await,
@@ -89,7 +91,13 @@ async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(
     }
     let event = format!("?eventId={}", rows[2].event);
     assert_eq!(ids(&portal, &event, 50).await, named(&[2]));
-    assert_eq!(ids(&portal, &format!("{event}&code=200"), 50).await, named(&[]));
+    for (code, found) in [("200", named(&[])), ("4xx", named(&[])), ("5xx", named(&[2]))] {
+        assert_eq!(
+            ids(&portal, &format!("{event}&code={code}"), 50).await,
+            found,
+            "{code}"
+        );
+    }
     assert_eq!(ids(&portal, "?eventId=unknown", 50).await, named(&[]));
     assert_eq!(
         ids(&portal, &format!("?eventId={}", stranger.event), 50).await,
@@ -103,6 +111,7 @@ async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(
     );
     for query in [
         "?code=99",
+        "?code=6xx",
         "?error=X",
         "?status=X",
         "?eventId=",

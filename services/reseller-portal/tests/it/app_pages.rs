@@ -359,10 +359,24 @@ async fn all_that_match_are_counted_and_then_sent_again(portal: Portal) {
         form.contains(r#"value="SENT" checked"#) && form.contains(r#"value="24""#),
         "{form}"
     );
+    let failed = browser.see(&format!("{list}?code=5xx")).await;
+    assert!(
+        !failed.contains(&notification.to_string()) && failed.contains(r#"value="5xx""#),
+        "{failed}"
+    );
+    let delivered = browser.see(&format!("{list}?code=2xx")).await;
+    assert!(
+        delivered.contains(&notification.to_string()) && delivered.contains(&format!("{again}?code=2xx")),
+        "{delivered}"
+    );
+    let counted = browser.post(&again, &[("code", "2xx"), ("count", "on")]).await;
+    assert!(counted.html.contains("Send 1 again"), "{}", counted.html);
     let typed = [("status", "SENT"), ("code", "no"), ("perSecond", "0")];
     let refused = browser.refused(&again, &typed, 422).await;
     assert!(
-        refused.contains(r#"value="no""#) && refused.contains(r#"id="perSecond-error""#),
+        refused.contains(r#"value="no""#)
+            && refused.contains("or a class such as 5xx")
+            && refused.contains(r#"id="perSecond-error""#),
         "{refused}"
     );
     let before = everything(&portal.pool).await;

@@ -22,6 +22,7 @@ mod preferences;
 mod quota;
 mod replays;
 mod resend_all;
+mod resend_selected;
 mod scheduled;
 mod secrets;
 mod settings;
@@ -105,6 +106,7 @@ fn routes() -> Vec<Route> {
         deliveries::routes(),
         export::routes(),
         resend_all::routes(),
+        resend_selected::routes(),
         notification::routes(),
         scheduled::routes(),
         cancel_many::routes(),

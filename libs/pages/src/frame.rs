@@ -153,20 +153,35 @@ impl Frame {
 
     /// The address of this page with one parameter changed; an empty value leaves it out. A list begins again with it.
     pub fn with(&self, name: &str, value: impl Display) -> String {
-        let query = self.address.split_once('?').map_or("", |(_, query)| query);
         let value = value.to_string();
-        let mut changed = form_urlencoded::Serializer::new(String::new());
-        for (key, kept) in form_urlencoded::parse(query.as_bytes()) {
-            if key != name && key != "cursor" {
-                changed.append_pair(&key, &kept);
-            }
-        }
+        let mut changed = self.query_without(&[name]);
         if !value.is_empty() {
             changed.append_pair(name, &value);
         }
-        match changed.finish() {
-            none if none.is_empty() => self.path().to_owned(),
-            query => format!("{}?{query}", self.path()),
+        self.asked_with(&changed.finish())
+    }
+
+    /// The address of this page without some parameters. A list begins again with it.
+    pub fn without(&self, names: &[&str]) -> String {
+        self.asked_with(&self.query_without(names).finish())
+    }
+
+    fn query_without(&self, names: &[&str]) -> form_urlencoded::Serializer<'static, String> {
+        let query = self.address.split_once('?').map_or("", |(_, query)| query);
+        let mut changed = form_urlencoded::Serializer::new(String::new());
+        for (key, kept) in form_urlencoded::parse(query.as_bytes()) {
+            if !names.contains(&&*key) && key != "cursor" {
+                changed.append_pair(&key, &kept);
+            }
+        }
+        changed
+    }
+
+    fn asked_with(&self, query: &str) -> String {
+        if query.is_empty() {
+            self.path().to_owned()
+        } else {
+            format!("{}?{query}", self.path())
         }
     }
 

@@ -8,6 +8,7 @@ mod compression;
 mod form;
 mod frame;
 mod guard;
+mod leaving_out;
 pub mod markup;
 mod preferences;
 mod violations;
@@ -22,6 +23,7 @@ pub use guard::{
     Details, FieldDetails, address_of, details_of, is_followed_here, is_of_this_origin, is_safe, tagged,
     takes_pages, with_headers, without_empty,
 };
+pub use leaving_out::{Filter, LeavingOut, Without};
 pub use markup::{Markup, escape, visible};
 pub use preferences::{PREFERENCES, Preferences, PreferencesForm, prefer};
 pub use violations::Violations;

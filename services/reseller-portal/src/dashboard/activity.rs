@@ -8,7 +8,7 @@ use axum::response::IntoResponse;
 use domain::counted::number;
 use http_api::paging::List;
 use http_api::{Params, Problem};
-use pages::Page;
+use pages::{Filter, LeavingOut, Page, Without};
 use serde::Deserialize;
 
 use super::frame::Frame;
@@ -25,6 +25,12 @@ const KINDS: [(&str, &str); 6] = [
     ("replay", "Replays"),
     ("quota", "Quotas"),
     ("portal-link", "Links to this dashboard"),
+];
+
+const FILTERS: [Filter; 3] = [
+    Filter::new("What", &["action"]),
+    Filter::new("Who", &["by"]),
+    Filter::new("From and until", &["since", "until"]),
 ];
 
 pub(super) fn routes() -> Vec<Route> {
@@ -66,6 +72,7 @@ impl ActsAsked {
 struct Activity {
     frame: Frame,
     acts: List<ActivityDocument>,
+    leaving_out: LeavingOut,
 }
 
 impl Activity {
@@ -130,9 +137,31 @@ async fn page(
     frame: Frame,
     Params(params): Params<ActsAsked>,
 ) -> Result<impl IntoResponse, Problem> {
-    let params = Params(params.filter(&frame)?);
-    let acts = activity::list(State(app), reseller, params).await?.0;
-    Ok(Page(Activity { frame, acts }))
+    let filter = params.filter(&frame)?;
+    let acts = activity::list(State(Arc::clone(&app)), reseller.clone(), Params(filter))
+        .await?
+        .0;
+    let mut leaving_out = LeavingOut::of(&frame, &FILTERS);
+    if acts.items.is_empty() && params.cursor.is_none() {
+        for one in leaving_out.to_try() {
+            let Some(others) = one.params::<ActsAsked>() else {
+                break;
+            };
+            let asked = ActivityParams {
+                limit: Some(Without::LOOKED_FOR),
+                ..others.filter(&frame)?
+            };
+            let found = activity::list(State(Arc::clone(&app)), reseller.clone(), Params(asked))
+                .await?
+                .0;
+            one.found(found.items.len(), found.next.is_some());
+        }
+    }
+    Ok(Page(Activity {
+        frame,
+        acts,
+        leaving_out,
+    }))
 }
 
 async fn mails(

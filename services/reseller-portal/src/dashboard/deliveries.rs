@@ -10,7 +10,7 @@ use chrono::{DateTime, Days, DurationRound as _, MappedLocalTime, NaiveDate, Sec
 use domain::notification::ERROR_TYPES;
 use domain::quota::{day_of, start_of};
 use http_api::{Id, Params, Problem};
-use pages::{Markup, Page, see_other};
+use pages::{Filter, LeavingOut, Markup, Page, Without, see_other};
 use serde::Deserialize;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -30,6 +30,17 @@ const ROWS: u32 = 50;
 /// For how long a page goes on looking for what few are like.
 const PATIENCE: Duration = Duration::from_millis(300);
 const WEEK: u32 = 168;
+
+const FILTERS: [Filter; 8] = [
+    Filter::new("Status", &["status"]),
+    Filter::new("Event type", &["eventType"]),
+    Filter::new("Domain or other value", &["value"]),
+    Filter::new("Last answer", &["code"]),
+    Filter::new("Last failure", &["error"]),
+    Filter::new("Time", &["hours", "since", "until"]),
+    Filter::new("Subscription", &["subscription"]),
+    Filter::new("Event or notification id", &["q"]),
+];
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -158,6 +169,7 @@ struct Deliveries {
     is_of_one: bool,
     metrics: MetricsDocument,
     found: Found,
+    leaving_out: LeavingOut,
     /// The event that is looked for and of which no notification was found.
     event: Option<EventShown>,
 }
@@ -384,6 +396,36 @@ async fn rows_of(
     }
 }
 
+/// Asks for an empty list without each of its filters, for as long as a page goes on looking.
+async fn leaving_out(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    (frame, found): (&Frame, &Found),
+    subscription: Option<Uuid>,
+) -> Result<LeavingOut, Problem> {
+    let mut filters = LeavingOut::of(frame, &FILTERS);
+    if !found.rows.is_empty() || found.next.is_some() || !frame.asked("cursor").is_empty() {
+        return Ok(filters);
+    }
+    let patience = Instant::now() + PATIENCE;
+    for one in filters.to_try() {
+        let Some(params) = one
+            .params::<DeliveryParams>()
+            .filter(|_| Instant::now() < patience)
+        else {
+            break;
+        };
+        let asked = AllParams {
+            limit: Some(Without::LOOKED_FOR),
+            ..params.filter(frame, subscription)?
+        };
+        let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(asked));
+        let part = list.await?.0;
+        one.found(part.items.len(), part.next.is_some());
+    }
+    Ok(filters)
+}
+
 /// What became of the event that is looked for, where no notification of it was found.
 async fn event_of(
     app: &Arc<App>,
@@ -422,6 +464,7 @@ async fn of_one(
         params.filter(&frame, Some(id))?,
     )
     .await?;
+    let leaving_out = leaving_out(&app, &reseller, (&frame, &found), Some(id)).await?;
     let event = event_of(&app, &reseller, &found, params.q.as_deref()).await?;
     let metrics = metrics::without_types(&app, &reseller, id, WEEK).await?;
     Ok(Page(OfOne {
@@ -431,6 +474,7 @@ async fn of_one(
             is_of_one: true,
             metrics,
             found,
+            leaving_out,
             event,
         },
         frame,
@@ -450,6 +494,7 @@ async fn of_all(
     }
     let all = super::subscriptions_of(&app, &reseller).await?;
     let found = rows_of(&app, &reseller, &all, params.filter(&frame, None)?).await?;
+    let leaving_out = leaving_out(&app, &reseller, (&frame, &found), None).await?;
     let event = event_of(&app, &reseller, &found, params.q.as_deref()).await?;
     let chosen =
         |subscription: &&SubscriptionDocument| params.subscription.is_none_or(|only| only == subscription.id);
@@ -465,6 +510,7 @@ async fn of_all(
         is_of_one: false,
         metrics,
         found,
+        leaving_out,
         event,
     };
     Ok(Page(OfAll { frame, list }).into_response())

@@ -8,14 +8,14 @@ use axum::response::{IntoResponse, Response};
 use domain::notification::NotificationStatus;
 use http::HeaderMap;
 use http_api::{FieldProblem, Id, Params, Payload, Problem};
-use pages::{Fields, Page, done};
+use pages::{Fields, Filter, LeavingOut, Page, Without, done};
 use uuid::Uuid;
 
 use super::frame::Frame;
 use super::{Route, confirm, words};
 use crate::app::App;
 use crate::changes;
-use crate::notifications::all::AllParams;
+use crate::notifications::all::{AllParams, ListedDocument};
 use crate::notifications::{self, RowDocument};
 use crate::request::{Manager, Reseller};
 use crate::subscriptions;
@@ -25,6 +25,11 @@ use crate::subscriptions::test_event::TestPayload;
 const PLACE: &str = "/app/live";
 /// How many of the newest are shown.
 const SHOWN: u32 = 50;
+
+const FILTERS: [Filter; 2] = [
+    Filter::new("Subscription", &["subscription"]),
+    Filter::new("Status", &["status"]),
+];
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -56,6 +61,7 @@ struct Live {
     frame: Frame,
     typed: Typed,
     lines: Vec<Line>,
+    leaving_out: LeavingOut,
     /// Each with its host.
     subscriptions: Vec<(Uuid, String)>,
 }
@@ -123,32 +129,56 @@ async fn send_test(
     }
 }
 
+/// What the list is asked with at the address of a page; nothing where there is no such subscription.
+fn asked(frame: &pages::Frame, all: &[(Uuid, String)], limit: u32) -> Option<AllParams> {
+    let (only, status) = (frame.asked("subscription"), frame.asked("status"));
+    let mut chosen = all
+        .iter()
+        .filter(|(id, _)| only.is_empty() || only == id.to_string());
+    let (first, _) = chosen.next()?;
+    Some(AllParams {
+        subscription: chosen.next().is_none().then_some(*first),
+        status: Some(status).filter(|status| !status.is_empty()),
+        limit: Some(limit),
+        ..AllParams::default()
+    })
+}
+
+async fn newest(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    asked: Option<AllParams>,
+) -> Result<Vec<ListedDocument>, Problem> {
+    let Some(params) = asked else {
+        return Ok(Vec::new());
+    };
+    let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(params));
+    Ok(list.await?.0.items)
+}
+
 async fn show(app: &Arc<App>, reseller: &Reseller, frame: Frame, typed: Typed) -> Result<Response, Problem> {
     let all = super::subscriptions_of(app, reseller).await?;
     let all: Vec<_> = all
         .into_iter()
         .map(|subscription| (subscription.id, words::place(&subscription.url)))
         .collect();
-    let (only, status) = (frame.asked("subscription"), frame.asked("status"));
-    let chosen: Vec<_> = all
-        .iter()
-        .filter(|(id, _)| only.is_empty() || only == id.to_string())
-        .collect();
-    let mut lines = Vec::new();
-    if let [first, others @ ..] = chosen.as_slice() {
-        let params = AllParams {
-            subscription: (others.is_empty()).then_some(first.0),
-            status: Some(status).filter(|status| !status.is_empty()),
-            limit: Some(SHOWN),
-            ..AllParams::default()
-        };
-        let state = State(Arc::clone(app));
-        let list = notifications::list_all(state, reseller.clone(), Params(params)).await?;
-        lines.extend(list.0.items.into_iter().map(|found| Line {
+    let mut lines: Vec<_> = newest(app, reseller, asked(&frame, &all, SHOWN))
+        .await?
+        .into_iter()
+        .map(|found| Line {
             host: host_of(&all, found.subscription_id),
             subscription: found.subscription_id,
             row: found.row,
-        }));
+        })
+        .collect();
+    let mut leaving_out = LeavingOut::of(&frame, &FILTERS);
+    if lines.is_empty() {
+        for one in leaving_out.to_try() {
+            let mut without = pages::Frame::clone(&frame);
+            without.address = one.address().to_owned();
+            let found = newest(app, reseller, asked(&without, &all, Without::LOOKED_FOR)).await?;
+            one.found(found.len(), found.len() >= Without::LOOKED_FOR as usize);
+        }
     }
     lines.sort_by_key(|line| std::cmp::Reverse((line.row.updated_at, line.row.id)));
     let status = confirm::status(&typed.errors);
@@ -156,6 +186,7 @@ async fn show(app: &Arc<App>, reseller: &Reseller, frame: Frame, typed: Typed) -
         frame,
         typed,
         lines,
+        leaving_out,
         subscriptions: all,
     };
     Ok((status, Page(page)).into_response())

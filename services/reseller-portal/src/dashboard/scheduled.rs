@@ -10,8 +10,9 @@ use domain::capability::Capability;
 use domain::notification::NotificationStatus;
 use http_api::paging::List;
 use http_api::{Id, Params, Problem};
-use pages::{Page, done};
+use pages::{Filter, LeavingOut, Page, Without, done};
 use url::form_urlencoded;
+use uuid::Uuid;
 
 use super::confirm::Confirm;
 use super::frame::Frame;
@@ -27,6 +28,12 @@ use crate::subscriptions::SubscriptionDocument;
 const COUNTED_MAX: u32 = 10_000;
 /// Most notifications in RETRY that are listed.
 const RETRIES_MAX: u32 = 20;
+
+const FILTERS: [Filter; 3] = [
+    Filter::new("Why", &["reason"]),
+    Filter::new("Day", &["day"]),
+    Filter::new("Event type", &["eventType"]),
+];
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -45,6 +52,7 @@ struct Scheduled {
     /// The day that is asked for.
     day: Option<NaiveDate>,
     rows: List<RowDocument>,
+    leaving_out: LeavingOut,
     /// Soonest first.
     retries: Vec<RowDocument>,
     has_more_retries: bool,
@@ -130,10 +138,22 @@ async fn page(
     // One after the other: a page takes one connection at a time, as an operation does.
     let subscription = super::subscription(&app, &reseller, id).await?;
     let summary = waiting::sums(&app, &reseller, id, COUNTED_MAX).await?;
-    let day = params.day;
-    let rows = notifications::scheduled(State(Arc::clone(&app)), reseller.clone(), Id(id), Params(params))
-        .await?
-        .0;
+    let (day, is_first) = (params.day, params.cursor.is_none());
+    let rows = line(&app, &reseller, id, params).await?;
+    let mut leaving_out = LeavingOut::of(&frame, &FILTERS);
+    if summary.total > 0 && rows.items.is_empty() && rows.next.is_none() && is_first {
+        for one in leaving_out.to_try() {
+            let Some(others) = one.params::<ScheduledParams>() else {
+                break;
+            };
+            let asked = ScheduledParams {
+                limit: Some(Without::LOOKED_FOR),
+                ..others
+            };
+            let found = line(&app, &reseller, id, asked).await?;
+            one.found(found.items.len(), found.next.is_some());
+        }
+    }
     let mut retries = list::retries(&app, &reseller, id, RETRIES_MAX + 1).await?;
     let has_more_retries = retries.len() > RETRIES_MAX as usize;
     retries.truncate(RETRIES_MAX as usize);
@@ -143,9 +163,20 @@ async fn page(
         summary,
         day,
         rows,
+        leaving_out,
         retries,
         has_more_retries,
     }))
+}
+
+async fn line(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    id: Uuid,
+    params: ScheduledParams,
+) -> Result<List<RowDocument>, Problem> {
+    let list = notifications::scheduled(State(Arc::clone(app)), reseller.clone(), Id(id), Params(params));
+    Ok(list.await?.0)
 }
 
 async fn ask_to_cancel(

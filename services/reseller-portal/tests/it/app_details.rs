@@ -122,6 +122,54 @@ async fn copies(portal: &Portal, id: Uuid, count: i32) {
 }
 
 #[testkit::test]
+async fn an_empty_list_names_the_filter_that_leaves_out_most(portal: Portal) {
+    let one = SubscriptionRow::active().make(&portal.pool).await;
+    let other = SubscriptionRow::active().make(&portal.pool).await;
+    let row = NotificationRow::in_state(NotificationState::Sent, one);
+    let id = row.make(&portal.pool).await.id.uuid();
+    copies(&portal, id, 30).await;
+    let row = NotificationRow::in_state(NotificationState::GivenUp, other);
+    row.make(&portal.pool).await;
+    let browser = entered(&portal, &ALL).await;
+    let page = browser
+        .see(&format!(
+            "/app/deliveries?status=FAILED,GIVEN_UP&subscription={one}"
+        ))
+        .await;
+    let most = page.find("<strong>Status</strong> leaves out most: without it there are 25 or more.");
+    let least = page.find("Without <strong>Subscription</strong> there is 1.");
+    assert!(most.is_some() && most < least, "{page}");
+    for (cleared, name) in [
+        (format!("?subscription={one}"), "Status"),
+        ("?status=FAILED%2CGIVEN_UP".to_owned(), "Subscription"),
+    ] {
+        let clear = format!("href=\"/app/deliveries{cleared}\" aria-label=\"Clear {name}\"");
+        assert!(page.contains(&clear), "{clear}: {page}");
+    }
+    let both = browser
+        .see(&format!("/app/s/{other}/deliveries?status=SENT&code=404"))
+        .await;
+    assert!(
+        both.contains("None of the 2 filters alone leaves them out."),
+        "{both}"
+    );
+    let live = browser
+        .see(&format!("/app/live?subscription={one}&status=RETRY"))
+        .await;
+    assert!(
+        live.contains("<strong>Status</strong> leaves them out: without it there are 25 or more."),
+        "{live}"
+    );
+    let alone = browser
+        .see(&format!("/app/s/{other}/deliveries?eventType=domain.deleted"))
+        .await;
+    assert!(
+        alone.contains("<strong>Event type</strong> leaves out all: without it there is 1."),
+        "{alone}"
+    );
+}
+
+#[testkit::test]
 async fn a_page_goes_on_looking_or_says_how_far_it_looked(portal: Portal) {
     let subscription = SubscriptionRow::active().make(&portal.pool).await;
     let row = NotificationRow::in_state(NotificationState::Sent, subscription);

@@ -509,11 +509,13 @@ async fn what_people_do_on_pages_is_told_as_their_own(portal: Portal) {
     let page = browser.see("/app/activity").await;
     assert!(page.contains("Anna Ozola &#60;user-17@acme&#62;"), "{page}");
     is_safe(&page);
+    let none = browser.see("/app/activity?action=replay&by=YOU").await;
     assert!(
-        browser
-            .see("/app/activity?action=replay")
-            .await
-            .contains("Nothing of this kind was done")
+        none.contains("Nothing of this kind was done")
+            && none.contains("<strong>What</strong> leaves them out: without it there ")
+            && none.contains("href=\"/app/activity?by=YOU\" aria-label=\"Clear What\"")
+            && !none.contains("Clear Who"),
+        "{none}"
     );
     let time = |ahead: i64| (portal.now() + TimeDelta::hours(ahead)).format("%Y-%m-%dT%H:%M");
     let before = browser.see(&format!("/app/activity?until={}", time(-2))).await;

@@ -556,6 +556,13 @@ async fn what_is_in_line_is_listed_for_a_day(portal: Portal) {
         assert!(!page.contains(&cancel), "they cannot be cancelled by day: {page}");
     }
     let none = browser.see(&format!("{path}?day=2020-01-01")).await;
-    assert!(none.contains("None is like this."), "{none}");
+    assert!(
+        none.contains("None is like this.")
+            && none.contains("<strong>Day</strong> leaves out all: without it there are 3.")
+            && none.contains(&format!(
+                "<a class=\"btn small\" href=\"{path}\" aria-label=\"Clear Day\">"
+            )),
+        "{none}"
+    );
     assert_eq!(browser.get(&format!("{path}?day=tomorrow")).await.status, 400);
 }

@@ -81,7 +81,7 @@ test("a first subscription is made, verified and tested", async () => {
 test("another site frames the dashboard, which an own tab does not see", async () => {
   const framed = (id) => link({ person: { id }, parentOrigin: process.env.PANEL_ORIGIN });
   const url = await framed("framed");
-  const server = createServer((_, response) => response.setHeader("content-type", "text/html").end(`<!doctype html><title>Panel</title><link rel="icon" href="data:,"><iframe id="f" width="900" height="600" src="${url}"></iframe><script>window.heard = []; addEventListener("message", (event) => heard.push(event.data.type));</script>`));
+  const server = createServer((_, response) => response.setHeader("content-type", "text/html").end(`<!doctype html><title>Panel</title><link rel="icon" href="data:,"><iframe id="f" width="900" height="600" src="${url}"></iframe><script>window.heard = []; addEventListener("message", ({ data }) => { heard.push(data.type); if (data.type === "postrider.height") document.getElementById("f").style.height = data.height + "px"; });</script>`));
   await new Promise((listening) => server.listen(new URL(process.env.PANEL_ORIGIN).port, "127.0.0.1", listening));
   try {
     const page = await tab();
@@ -90,6 +90,14 @@ test("another site frames the dashboard, which an own tab does not see", async (
     await frame.getByRole("heading", { name: "Overview" }).waitFor();
     await frame.getByRole("link", { name: "Deliveries", exact: true }).first().click();
     await frame.getByRole("heading", { name: "Deliveries" }).waitFor();
+    const height = () => page.evaluate(() => document.getElementById("f").clientHeight);
+    const shown = () => frame.locator("body").evaluate((body) => Math.ceil(body.getBoundingClientRect().height));
+    const fits = async () => Math.abs((await height()) - (await shown())) <= 1;
+    await until("the frame to be as high as its page", fits);
+    const tall = await height();
+    await frame.getByRole("link", { name: "Signature check", exact: true }).first().click();
+    await frame.getByRole("heading", { name: "Signature check" }).waitFor();
+    await until("the frame to be as high as a shorter page", async () => (await fits()) && (await height()) < tall);
     await frame.getByRole("button", { name: "Keys and preferences" }).click();
     await frame.getByLabel("Theme").selectOption("dark");
     await frame.getByRole("button", { name: "Close" }).click();

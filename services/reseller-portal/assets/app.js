@@ -3,7 +3,9 @@
 (() => {
   const parentOrigin = document.documentElement.dataset.parent;
   if (!parentOrigin || parent === window) return;
-  const tell = () => parent.postMessage({ type: "postrider.height", height: document.documentElement.scrollHeight }, parentOrigin);
+  // Of what is shown, and not of the frame around it: a page that is shorter than the one before makes the frame shorter.
+  const height = () => Math.ceil(document.body.getBoundingClientRect().height);
+  const tell = () => parent.postMessage({ type: "postrider.height", height: height() }, parentOrigin);
   new ResizeObserver(tell).observe(document.body);
   tell();
 })();

@@ -173,6 +173,16 @@ impl Frame {
         Markup(html)
     }
 
+    /// What a link that leaves the dashboard has besides: in a frame it opens a tab, since what it leads to is shown in no frame.
+    pub(crate) fn elsewhere(&self) -> Markup {
+        let opens_tab = self.parent().is_some();
+        Markup(String::from(if opens_tab {
+            r#" target="_blank" rel="noopener""#
+        } else {
+            ""
+        }))
+    }
+
     /// What an act needs that this visit does not have, for the control that stays disabled; nothing when it has it. `capability` is one of
     /// `bodies`, `manage`, `resend`, `secrets.reveal`, `secrets.rotate` and `quota`.
     pub(crate) fn lacks(&self, capability: &str) -> Markup {

@@ -180,8 +180,12 @@ async fn only_the_page_that_the_link_names_may_frame_a_visit(pool: PgPool) {
     assert_eq!(policy(&page), PANEL);
     assert!(page.html.contains(r#"data-theme="dark""#) && page.html.contains(r#"data-tz="Europe/Riga""#));
     assert!(!page.html.contains("/app/sign-out"));
+    let documentation = r#"href="/docs" target="_blank" rel="noopener""#;
+    assert!(page.html.contains(documentation), "{}", page.html);
     let own = entered(&portal, &[]).await;
-    assert_eq!(policy(&own.get("/app").await), "'none'");
+    let page = own.get("/app").await;
+    assert_eq!(policy(&page), "'none'");
+    assert!(page.html.contains(r#"href="/docs">"#), "{}", page.html);
     portal.stop().await;
 }
 

@@ -6,10 +6,10 @@ use askama::Template;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::MappedLocalTime;
+use chrono::{MappedLocalTime, TimeDelta};
 use chrono_tz::Tz;
 use domain::capability::Capability;
-use domain::subscription::ReplayStatus;
+use domain::subscription::{ReplayStatus, SubscriptionState};
 use http_api::paging::List;
 use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, Wrong};
 use pages::{Fields, Markup, Page, TYPED_ABOVE, done};
@@ -18,12 +18,18 @@ use uuid::Uuid;
 use super::confirm::Confirm;
 use super::frame::Frame;
 use super::{Route, confirm, words};
+use crate::activity;
 use crate::app::App;
 use crate::replays::{
     self, ReplayAnswer, ReplayDocument, ReplayParams, ReplayPayload, ReplayPreviewDocument,
 };
-use crate::request::{Reseller, Resender};
+use crate::request::{PartParams, Reseller, Resender};
 use crate::subscriptions::SubscriptionDocument;
+
+/// What failed shortly before a subscription was deactivated is missed as well, and what was delivered is left alone.
+const FAILED_BEFORE: TimeDelta = TimeDelta::hours(1);
+/// For how long a form that begins with the oldest time can be looked at.
+const LOOKED_AT_FOR: TimeDelta = TimeDelta::minutes(10);
 
 pub(super) fn routes() -> Vec<Route> {
     use super::{act, page as at};
@@ -135,6 +141,34 @@ async fn running(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<Option
         ..ReplayParams::default()
     };
     Ok(list(app, reseller, id, params).await?.items.pop())
+}
+
+/// The form of a replay of what came while nothing was sent to a subscription that gets events again, as far as its states are known.
+pub(super) async fn of_what_was_missed(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    frame: &Frame,
+    id: Uuid,
+) -> Result<Option<String>, Problem> {
+    let states = activity::states(
+        State(Arc::clone(app)),
+        reseller.clone(),
+        Id(id),
+        Params(PartParams::default()),
+    );
+    let states = states.await?.0.items;
+    let before = states.iter().skip_while(|entry| entry.state.receives());
+    let Some(missed) = before.take_while(|entry| !entry.state.receives()).last() else {
+        return Ok(None);
+    };
+    let since = match missed.state {
+        SubscriptionState::Deactivated => missed.at - FAILED_BEFORE,
+        _ => missed.at,
+    };
+    // Some time is left to look at the form.
+    let oldest = frame.now - app.config.reseller.replay.max_age + LOOKED_AT_FOR;
+    let since = frame.local(since.max(oldest));
+    Ok(Some(format!("{}/new?since={since}", place(id))))
 }
 
 async fn page(

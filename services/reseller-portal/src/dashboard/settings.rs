@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::confirm::Confirm;
 use super::frame::Frame;
 use super::subscription_form::{SubscriptionForm, offered};
-use super::{Route, confirm, words};
+use super::{Route, confirm, replays, words};
 use crate::activity::{self, StateDocument};
 use crate::app::App;
 use crate::problems::CHANGED_MEANWHILE;
@@ -313,15 +313,27 @@ async fn resume(
     Ok(done(&back(&fields, id), &said))
 }
 
-async fn activate(State(app): State<Arc<App>>, manager: Manager, Id(id): Id) -> Result<Response, Problem> {
-    let found = subscriptions::activate(State(app), manager, Id(id)).await?.0;
+/// Leads on to what it missed, for those who may have that sent.
+async fn activate(
+    State(app): State<Arc<App>>,
+    manager: Manager,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let found = subscriptions::activate(State(Arc::clone(&app)), manager.clone(), Id(id))
+        .await?
+        .0;
     let host = words::host(&found.url);
     if found.state == SubscriptionState::PendingVerification {
         let said = format!("{host} is challenged first. Events are sent to it once it has answered.");
         return Ok(done(&format!("/app/s/{id}/verify"), &said));
     }
     let said = format!("{host} is active. What it missed is not sent by itself: a replay does that.");
-    Ok(done(&place(id), &said))
+    let missed = match frame.may_resend() {
+        true => replays::of_what_was_missed(&app, &manager, &frame, id).await?,
+        false => None,
+    };
+    Ok(done(&missed.unwrap_or_else(|| place(id)), &said))
 }
 
 fn deactivation(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64) -> Confirm {

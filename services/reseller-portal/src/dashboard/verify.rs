@@ -12,7 +12,7 @@ use http_api::{Id, Problem};
 use pages::{Page, done};
 
 use super::frame::Frame;
-use super::{Route, words};
+use super::{Route, replays, words};
 use crate::app::App;
 use crate::request::{Manager, Reseller};
 use crate::subscriptions::create::CreatedDocument;
@@ -61,6 +61,8 @@ struct Verify {
     subscription: SubscriptionDocument,
     /// The secret, in the answer that made it.
     secret: Option<String>,
+    /// Where what came before it was verified is sent.
+    replay: Option<String>,
 }
 
 impl Verify {
@@ -73,13 +75,21 @@ impl Verify {
     }
 
     fn is_verified(&self) -> bool {
-        self.subscription.state != SubscriptionState::PendingVerification
+        self.subscription.state.receives()
+    }
+
+    fn is_deactivated(&self) -> bool {
+        self.subscription.state == SubscriptionState::Deactivated
+    }
+
+    fn is_paused(&self) -> bool {
+        self.subscription.paused_at.is_some() || self.subscription.held_at.is_some()
     }
 
     /// Whether the page follows what happens. Not while it shows the secret, which is in no other answer.
     fn is_live(&self) -> bool {
         self.secret.is_none()
-            && !self.is_verified()
+            && self.subscription.state == SubscriptionState::PendingVerification
             && self.subscription.verification.next_attempt_at.is_some()
     }
 
@@ -108,6 +118,7 @@ pub(super) fn made(frame: Frame, created: CreatedDocument) -> Response {
         frame,
         subscription: created.subscription,
         secret: Some(created.secret.secret),
+        replay: None,
     };
     Page(page).into_response()
 }
@@ -118,11 +129,17 @@ async fn page(
     frame: Frame,
     id: Id,
 ) -> Result<impl IntoResponse, Problem> {
-    let subscription = subscriptions::find(State(app), reseller, id).await?.1.0;
+    let find = subscriptions::find(State(Arc::clone(&app)), reseller.clone(), id);
+    let subscription = find.await?.1.0;
+    let replay = match subscription.state.receives() {
+        true => replays::of_what_was_missed(&app, &reseller, &frame, subscription.id).await?,
+        false => None,
+    };
     Ok(Page(Verify {
         frame,
         subscription,
         secret: None,
+        replay,
     }))
 }
 

@@ -122,6 +122,45 @@ async fn copies(portal: &Portal, id: Uuid, count: i32) {
 }
 
 #[testkit::test]
+async fn what_was_missed_while_deactivated_is_a_replay_away(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    portal
+        .done("POST", &format!("/subscriptions/{id}/deactivate"), 200)
+        .await;
+    let states = portal.see(&format!("/subscriptions/{id}/states")).await;
+    let off: DateTime<Utc> = states["items"][0]["at"].as_str().unwrap().parse().unwrap();
+    let since = (off - TimeDelta::hours(1)).format("%Y-%m-%dT%H:%M").to_string();
+    let (verify, activate) = (format!("/app/s/{id}/verify"), format!("/app/s/{id}/activate"));
+    let browser = entered(&portal, &ALL).await;
+    let page = browser.see(&verify).await;
+    assert!(
+        page.contains("The subscription is deactivated and gets nothing.") && !page.contains("from now on"),
+        "{page}"
+    );
+    portal.clock.advance(TimeDelta::minutes(1));
+    let (to, page) = browser.act(&activate, &[]).await;
+    let form = format!("/app/s/{id}/replays/new?since={since}");
+    assert!(to.starts_with(&form), "{to}");
+    let typed = format!("step=\"1\" required value=\"{since}");
+    assert!(
+        page.contains("What it missed is not sent by itself") && page.contains(&typed),
+        "{page}"
+    );
+    let page = browser.see(&verify).await;
+    assert!(
+        page.contains("What came before is not sent") && page.contains(&form),
+        "{page}"
+    );
+    portal
+        .done("POST", &format!("/subscriptions/{id}/deactivate"), 200)
+        .await;
+    portal.clock.advance(TimeDelta::minutes(1));
+    let managing = entered(&portal, &["manage"]).await;
+    let (to, _) = managing.act(&activate, &[]).await;
+    assert_eq!(to, format!("/app/s/{id}/settings"));
+}
+
+#[testkit::test]
 async fn an_empty_list_names_the_filter_that_leaves_out_most(portal: Portal) {
     let one = SubscriptionRow::active().make(&portal.pool).await;
     let other = SubscriptionRow::active().make(&portal.pool).await;

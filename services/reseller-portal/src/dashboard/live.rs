@@ -64,6 +64,8 @@ struct Live {
     leaving_out: LeavingOut,
     /// Each with its host.
     subscriptions: Vec<(Uuid, String)>,
+    /// Those to which nothing can be sent now.
+    silent: Vec<Uuid>,
 }
 
 impl Live {
@@ -75,6 +77,10 @@ impl Live {
         ["subscription", "status"]
             .iter()
             .any(|name| !self.frame.asked(name).is_empty())
+    }
+
+    fn is_silent(&self, id: &Uuid) -> bool {
+        self.silent.contains(id)
     }
 
     fn wrong(&self, field: &str) -> Option<&str> {
@@ -158,6 +164,8 @@ async fn newest(
 
 async fn show(app: &Arc<App>, reseller: &Reseller, frame: Frame, typed: Typed) -> Result<Response, Problem> {
     let all = super::subscriptions_of(app, reseller).await?;
+    let silent = all.iter().filter(|subscription| !subscription.state.receives());
+    let silent = silent.map(|subscription| subscription.id).collect();
     let all: Vec<_> = all
         .into_iter()
         .map(|subscription| (subscription.id, words::place(&subscription.url)))
@@ -188,6 +196,7 @@ async fn show(app: &Arc<App>, reseller: &Reseller, frame: Frame, typed: Typed) -
         lines,
         leaving_out,
         subscriptions: all,
+        silent,
     };
     Ok((status, Page(page)).into_response())
 }

@@ -40,6 +40,7 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
+use domain::subscription::SubscriptionState;
 use http::HeaderMap;
 use http_api::{Id, Params, Problem, ProblemKind, method_not_allowed};
 use pages::{Asset, Assets, moved};
@@ -121,6 +122,15 @@ fn routes() -> Vec<Route> {
         preferences::routes(),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// Why nothing can be sent to a subscription in this state, if nothing can.
+fn takes_nothing(state: SubscriptionState) -> Option<&'static str> {
+    match state {
+        SubscriptionState::Active | SubscriptionState::Degraded => None,
+        SubscriptionState::PendingVerification => Some("its endpoint has not answered a challenge yet"),
+        SubscriptionState::Deactivated => Some("its subscription is deactivated"),
+    }
 }
 
 /// Method and path of everything that takes a visit.

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
+use domain::reason::NotificationReason;
 use explain::reseller::{Step, Story};
 use http::header;
 use http_api::{Id, Params, Problem, ProblemKind};
@@ -116,6 +117,17 @@ async fn resend(State(app): State<Arc<App>>, resender: Resender, Id(id): Id) -> 
 impl Notification {
     fn host(&self) -> String {
         words::place(&self.subscription.url)
+    }
+
+    /// Why one that has ended is not sent again, if it is not.
+    fn not_resent(&self) -> Option<&'static str> {
+        let row = &self.document.row;
+        let is_cancelled = row.reason.as_deref() == Some(NotificationReason::Cancelled.as_str());
+        match row.status {
+            NotificationStatus::GivenUp if is_cancelled => Some("it was cancelled, which is final"),
+            status if status.is_terminal() => super::takes_nothing(self.subscription.state),
+            _ => None,
+        }
     }
 
     fn is_over(&self) -> bool {

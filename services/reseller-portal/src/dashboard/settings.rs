@@ -85,6 +85,11 @@ impl Settings {
         words::state_reason(self.subscription.state_reason)
     }
 
+    /// Why no test event can be sent, if none can.
+    fn not_tested(&self) -> Option<&'static str> {
+        super::takes_nothing(self.subscription.state)
+    }
+
     fn is_deactivated(&self) -> bool {
         self.subscription.state == SubscriptionState::Deactivated
     }

@@ -288,6 +288,43 @@ async fn what_a_visit_may_not_do_stays_with_the_reason_beside_it(portal: Portal)
 }
 
 #[testkit::test]
+async fn what_would_be_refused_is_not_offered_and_says_why(portal: Portal) {
+    let unverified = SubscriptionRow::in_state(SubscriptionState::PendingVerification)
+        .make(&portal.pool)
+        .await;
+    let ended = NotificationRow::in_state(NotificationState::GivenUp, unverified);
+    let ended = ended.make(&portal.pool).await.id;
+    let active = SubscriptionRow::active().make(&portal.pool).await;
+    let cancelled = NotificationRow::in_state(NotificationState::Cancelled, active);
+    let cancelled = cancelled.make(&portal.pool).await.id;
+    let failed = NotificationRow::in_state(NotificationState::Failed, active);
+    let failed = failed.make(&portal.pool).await.id;
+    let browser = entered(&portal, &ALL).await;
+    for (path, why) in [
+        (
+            format!("/app/s/{unverified}/settings"),
+            "has not answered a challenge yet",
+        ),
+        (format!("/app/n/{ended}"), "has not answered a challenge yet"),
+        (format!("/app/n/{cancelled}"), "which is final"),
+    ] {
+        let page = browser.see(&path).await;
+        let reason = page.contains("disabled aria-describedby=\"why-") && page.contains(why);
+        assert!(reason, "{path}: {page}");
+    }
+    let page = browser.see(&format!("/app/n/{failed}")).await;
+    assert!(!page.contains("why-resend"), "{page}");
+    for path in ["/app/live", "/app/event-types/domain.created"] {
+        let page = browser.see(path).await;
+        assert_eq!(
+            page.matches(", which gets nothing now</option>").count(),
+            1,
+            "{path}: {page}"
+        );
+    }
+}
+
+#[testkit::test]
 async fn one_that_waits_is_told_as_one(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let row = NotificationRow::in_state(NotificationState::Scheduled, id);

@@ -8,7 +8,7 @@ use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
 use chrono_tz::Tz;
 use explain::words;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use http_api::{Problem, ProblemKind};
+use http_api::{FieldProblem, Problem, ProblemKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use url::form_urlencoded;
 
@@ -115,6 +115,8 @@ pub struct Frame {
     pub flash: Option<Flash>,
     /// When it was asked for.
     pub now: DateTime<Utc>,
+    /// What is wrong with the filters of the list on the page.
+    pub wrong: Vec<FieldProblem>,
     /// Where the pages begin.
     home: &'static str,
     assets: &'static Assets,
@@ -135,6 +137,7 @@ impl Frame {
             preferences: Preferences::of(headers),
             flash: cookie(headers, FLASH).and_then(Flash::read),
             now,
+            wrong: Vec::new(),
             home,
             assets,
         }

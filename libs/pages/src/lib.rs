@@ -5,6 +5,7 @@
 
 mod assets;
 mod compression;
+mod filtered;
 mod form;
 mod frame;
 mod guard;

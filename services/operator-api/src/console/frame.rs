@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::key::Role;
 use http::HeaderMap;
 use http::request::Parts;
-use http_api::{Caller, FieldProblem, Problem, ProblemKind};
+use http_api::{Caller, Problem, ProblemKind};
 pub(crate) use pages::{
     FLASH, Markup, Page, append_cookie, cookie, done, escape, not_done, see_other, segment,
 };
@@ -45,8 +45,6 @@ pub(crate) struct Frame {
     pub(crate) role: &'static str,
     pub(crate) may_operate: bool,
     pub(crate) may_administer: bool,
-    /// What is wrong with the filters of the list on the page.
-    pub(super) wrong: Vec<FieldProblem>,
 }
 
 impl Deref for Frame {
@@ -78,7 +76,6 @@ impl Frame {
             role,
             may_operate,
             may_administer,
-            wrong: Vec::new(),
         }
     }
 

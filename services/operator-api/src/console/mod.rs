@@ -8,7 +8,6 @@ mod act;
 mod audit;
 mod dead_letters;
 mod export;
-mod filtered;
 mod frame;
 #[cfg(debug_assertions)]
 mod gallery;

@@ -323,9 +323,8 @@ async fn page(
         sums::said(&waiting, &status, lane)
     };
     let (sections, sums) = tokio::join!(sections(&app, viewer, &frame, &params), summed);
-    let sections = frame
-        .filtered(times::check(&frame).and(sections), &FIELDS)?
-        .unwrap_or_default();
+    let sections = times::check(&frame).and(sections);
+    let sections = frame.filtered(sections, &FIELDS)?.unwrap_or_default();
     let status = frame.list_status();
     let page = Page(Waiting {
         sums: sums.filter(|_| frame.is_readable()),

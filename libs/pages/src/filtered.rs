@@ -3,17 +3,17 @@
 
 use http::StatusCode;
 use http_api::{Problem, ProblemKind};
-use pages::visible;
 
-use super::frame::{Frame, Markup, escape};
+use crate::frame::Frame;
+use crate::markup::{Markup, escape, visible};
 
 impl Frame {
     /// What a list answered; none where what is wrong is in `fields` of its form alone.
-    pub(super) fn filtered<T>(
-        &mut self,
-        answer: Result<T, Problem>,
-        fields: &[&str],
-    ) -> Result<Option<T>, Problem> {
+    ///
+    /// # Errors
+    ///
+    /// The [`Problem`] that the list answered, where no field holds what is wrong.
+    pub fn filtered<T>(&mut self, answer: Result<T, Problem>, fields: &[&str]) -> Result<Option<T>, Problem> {
         let problem = match answer {
             Ok(found) => return Ok(Some(found)),
             Err(problem) => problem,
@@ -28,12 +28,12 @@ impl Frame {
     }
 
     /// Whether the list can be read as it is filtered.
-    pub(super) fn is_readable(&self) -> bool {
+    pub fn is_readable(&self) -> bool {
         self.wrong.is_empty()
     }
 
     /// How the page of the list is answered.
-    pub(super) fn list_status(&self) -> StatusCode {
+    pub fn list_status(&self) -> StatusCode {
         match self.is_readable() {
             true => StatusCode::OK,
             false => StatusCode::BAD_REQUEST,
@@ -46,7 +46,7 @@ impl Frame {
     }
 
     /// What a field of the form says of itself where it holds what the list does not take.
-    pub(super) fn invalid(&self, field: &str) -> Markup {
+    pub fn invalid(&self, field: &str) -> Markup {
         Markup(match self.wrong_with(field) {
             Some(_) => format!(
                 r#" aria-invalid="true" aria-describedby="{}-error""#,
@@ -57,7 +57,7 @@ impl Frame {
     }
 
     /// What is wrong with a field, to stand below it.
-    pub(super) fn error(&self, field: &str) -> Markup {
+    pub fn error(&self, field: &str) -> Markup {
         Markup(match self.wrong_with(field) {
             Some(detail) => format!(
                 r#"<p class="error" id="{}-error">{}</p>"#,
@@ -69,7 +69,7 @@ impl Frame {
     }
 
     /// What the address says of a field to choose from that does not have it to choose, so that the field keeps it.
-    pub(super) fn kept_choice(&self, field: &str) -> Markup {
+    pub fn kept_choice(&self, field: &str) -> Markup {
         let value = self.asked(field);
         if value.is_empty() || self.wrong_with(field).is_none() {
             return Markup(String::new());
@@ -79,7 +79,7 @@ impl Frame {
     }
 
     /// The kind of a field for a time: one for times alone would not show what is none.
-    pub(super) fn time_type(&self, field: &str) -> &'static str {
+    pub fn time_type(&self, field: &str) -> &'static str {
         match self.wrong_with(field) {
             Some(_) => "text",
             None => "datetime-local",

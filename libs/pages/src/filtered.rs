@@ -5,6 +5,7 @@ use http::StatusCode;
 use http_api::{Problem, ProblemKind};
 
 use crate::frame::Frame;
+use crate::leaving_out::Filter;
 use crate::markup::{Markup, escape, visible};
 
 impl Frame {
@@ -38,6 +39,26 @@ impl Frame {
             true => StatusCode::OK,
             false => StatusCode::BAD_REQUEST,
         }
+    }
+
+    /// What is wrong with these filters, above their form, each by the name of its field and with a link to it.
+    pub fn wrong_filters(&self, filters: &[Filter]) -> Markup {
+        if self.is_readable() {
+            return Markup(String::new());
+        }
+        let told = self.wrong.iter().map(|error| {
+            let filter = filters.iter().find(|filter| filter.sets(&error.field));
+            let (field, detail) = (escape(&error.field), escape(&visible(&error.detail)));
+            let label = match filter {
+                Some(filter) => filter.label(),
+                None => &field,
+            };
+            format!(r##"<li><a href="#{field}">{label} {detail}</a></li>"##)
+        });
+        let told: String = told.collect();
+        Markup(format!(
+            r#"<div class="errors" role="alert" id="errors" tabindex="-1"><h2>The filter needs another value</h2><ul>{told}</ul></div>"#
+        ))
     }
 
     fn wrong_with(&self, field: &str) -> Option<&str> {

@@ -27,6 +27,15 @@ impl Filter {
     pub const fn new(label: &'static str, names: &'static [&'static str]) -> Self {
         Self { label, names }
     }
+
+    pub(crate) fn label(&self) -> &'static str {
+        self.label
+    }
+
+    /// Whether it sets this parameter.
+    pub(crate) fn sets(&self, name: &str) -> bool {
+        self.names.contains(&name)
+    }
 }
 
 /// A filter that is set, and what the list has without it.

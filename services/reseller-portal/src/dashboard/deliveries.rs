@@ -41,6 +41,18 @@ const FILTERS: [Filter; 8] = [
     Filter::new("Subscription", &["subscription"]),
     Filter::new("Event or notification id", &["q"]),
 ];
+/// What the fields of the form hold.
+const FIELDS: [&str; 9] = [
+    "status",
+    "eventType",
+    "value",
+    "code",
+    "error",
+    "hours",
+    "since",
+    "until",
+    "subscription",
+];
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -175,10 +187,18 @@ struct Deliveries {
 }
 
 /// What was found, and how far back was looked where that took too long.
+#[derive(Default)]
 struct Found {
     rows: Vec<Row>,
     next: Option<String>,
     searched: Option<DateTime<Utc>>,
+}
+
+/// What stands in the list.
+struct Listed {
+    found: Found,
+    leaving_out: LeavingOut,
+    event: Option<EventShown>,
 }
 
 #[derive(Template)]
@@ -205,6 +225,24 @@ struct OfAll {
 }
 
 impl Deliveries {
+    /// Of all of these subscriptions, or of one.
+    fn new(
+        frame: Frame,
+        all: Option<Vec<SubscriptionDocument>>,
+        metrics: MetricsDocument,
+        listed: Listed,
+    ) -> Self {
+        Self {
+            frame,
+            is_of_one: all.is_none(),
+            subscriptions: all.unwrap_or_default(),
+            metrics,
+            found: listed.found,
+            leaving_out: listed.leaving_out,
+            event: listed.event,
+        }
+    }
+
     fn chart(&self) -> Markup {
         words::week(&self.metrics.hours, self.metrics.since, self.frame.now)
     }
@@ -345,9 +383,17 @@ impl Deliveries {
         ERROR_TYPES
     }
 
-    /// A time of the address as the field for it takes it.
+    /// A time of the address as the field for it takes it; what is none as it is.
     fn field_of(&self, name: &str) -> String {
-        words::field(&self.frame.asked(name), self.frame.preferences.zone)
+        let asked = self.frame.asked(name);
+        match self.frame.time_type(name) {
+            "text" => asked,
+            _ => words::field(&asked, self.frame.preferences.zone),
+        }
+    }
+
+    fn wrong_filters(&self) -> Markup {
+        self.frame.wrong_filters(&FILTERS)
     }
 
     fn place_of(&self, subscription: &SubscriptionDocument) -> String {
@@ -440,78 +486,86 @@ async fn event_of(
 }
 
 /// The page of the notification that is looked for by its identifier, if there is one.
-async fn named(app: &Arc<App>, reseller: &Reseller, wanted: Option<&str>) -> Option<Response> {
-    let id: Uuid = wanted?.trim().parse().ok()?;
+async fn named(app: &Arc<App>, reseller: &Reseller, wanted: &str) -> Option<Response> {
+    let id: Uuid = wanted.trim().parse().ok()?;
     let find = notifications::find(State(Arc::clone(app)), reseller.clone(), Id(id));
     find.await.ok().map(|_| see_other(&format!("/app/n/{id}")))
+}
+
+/// What the list has of these subscriptions, or of `only` one; nothing where its filter cannot be read, which its frame then says.
+async fn listed(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    frame: &mut Frame,
+    (subscriptions, only): (&[SubscriptionDocument], Option<Uuid>),
+    asked: Result<DeliveryParams, Problem>,
+) -> Result<Listed, Problem> {
+    let found = match asked.and_then(|params| Ok((params.filter(frame, only)?, params.q))) {
+        Ok((filter, q)) => {
+            let rows = rows_of(app, reseller, subscriptions, filter).await;
+            rows.map(|found| (found, q))
+        }
+        Err(problem) => Err(problem),
+    };
+    let Some((found, q)) = frame.filtered(found, &FIELDS)? else {
+        return Ok(Listed {
+            found: Found::default(),
+            leaving_out: LeavingOut::of(frame, &FILTERS),
+            event: None,
+        });
+    };
+    Ok(Listed {
+        leaving_out: leaving_out(app, reseller, (frame, &found), only).await?,
+        event: event_of(app, reseller, &found, q.as_deref()).await?,
+        found,
+    })
 }
 
 async fn of_one(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    frame: Frame,
+    mut frame: Frame,
     Id(id): Id,
-    Params(params): Params<DeliveryParams>,
+    asked: Result<Params<DeliveryParams>, Problem>,
 ) -> Result<Response, Problem> {
-    if let Some(page) = named(&app, &reseller, params.q.as_deref()).await {
+    if let Some(page) = named(&app, &reseller, &frame.asked("q")).await {
         return Ok(page);
     }
     let subscription = super::subscription(&app, &reseller, id).await?;
-    let found = rows_of(
-        &app,
-        &reseller,
-        std::slice::from_ref(&subscription),
-        params.filter(&frame, Some(id))?,
-    )
-    .await?;
-    let leaving_out = leaving_out(&app, &reseller, (&frame, &found), Some(id)).await?;
-    let event = event_of(&app, &reseller, &found, params.q.as_deref()).await?;
+    let of = (std::slice::from_ref(&subscription), Some(id));
+    let asked = asked.map(|Params(params)| params);
+    let listed = listed(&app, &reseller, &mut frame, of, asked).await?;
     let metrics = metrics::without_types(&app, &reseller, id, WEEK).await?;
-    Ok(Page(OfOne {
-        list: Deliveries {
-            frame: frame.clone(),
-            subscriptions: Vec::new(),
-            is_of_one: true,
-            metrics,
-            found,
-            leaving_out,
-            event,
-        },
+    let status = frame.list_status();
+    let page = Page(OfOne {
+        list: Deliveries::new(frame.clone(), None, metrics, listed),
         frame,
         subscription,
-    })
-    .into_response())
+    });
+    Ok((status, page).into_response())
 }
 
 async fn of_all(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    frame: Frame,
-    Params(params): Params<DeliveryParams>,
+    mut frame: Frame,
+    asked: Result<Params<DeliveryParams>, Problem>,
 ) -> Result<Response, Problem> {
-    if let Some(page) = named(&app, &reseller, params.q.as_deref()).await {
+    if let Some(page) = named(&app, &reseller, &frame.asked("q")).await {
         return Ok(page);
     }
     let all = super::subscriptions_of(&app, &reseller).await?;
-    let found = rows_of(&app, &reseller, &all, params.filter(&frame, None)?).await?;
-    let leaving_out = leaving_out(&app, &reseller, (&frame, &found), None).await?;
-    let event = event_of(&app, &reseller, &found, params.q.as_deref()).await?;
-    let chosen =
-        |subscription: &&SubscriptionDocument| params.subscription.is_none_or(|only| only == subscription.id);
+    let asked = asked.map(|Params(params)| params);
+    let only = asked.as_ref().ok().and_then(|params| params.subscription);
+    let listed = listed(&app, &reseller, &mut frame, (&all, None), asked).await?;
+    let chosen = |subscription: &&SubscriptionDocument| only.is_none_or(|only| only == subscription.id);
     let ids: Vec<_> = all
         .iter()
         .filter(chosen)
         .map(|subscription| subscription.id)
         .collect();
     let metrics = metrics::of_several(&app, &reseller, &ids, WEEK).await?;
-    let list = Deliveries {
-        frame: frame.clone(),
-        subscriptions: all,
-        is_of_one: false,
-        metrics,
-        found,
-        leaving_out,
-        event,
-    };
-    Ok(Page(OfAll { frame, list }).into_response())
+    let status = frame.list_status();
+    let list = Deliveries::new(frame.clone(), Some(all), metrics, listed);
+    Ok((status, Page(OfAll { frame, list })).into_response())
 }

@@ -161,6 +161,54 @@ async fn what_was_missed_while_deactivated_is_a_replay_away(portal: Portal) {
 }
 
 #[testkit::test]
+async fn a_filter_that_cannot_be_read_keeps_what_was_typed_and_says_why_at_its_field(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let browser = entered(&portal, &ALL).await;
+    for (field, typed, label, why) in [
+        ("code", "6xx", "Last answer", "or a class such as 5xx"),
+        (
+            "eventType",
+            "domain.creatd",
+            "Event type",
+            "did you mean domain.created",
+        ),
+        ("since", "yesterday", "Time", "must be a time such as"),
+        ("error", "SLOW", "Last failure", "must be one of HTTP"),
+        ("hours", "many", "Time", "must be a whole number"),
+    ] {
+        for list in ["/app/deliveries".to_owned(), format!("/app/s/{id}/deliveries")] {
+            let answer = browser
+                .get(&format!("{list}?{field}={typed}&status=FAILED,GIVEN_UP"))
+                .await;
+            let page = answer.html;
+            assert_eq!(answer.status, 400, "{page}");
+            let (at, told) = (
+                format!("aria-invalid=\"true\" aria-describedby=\"{field}-error\""),
+                format!("<li><a href=\"#{field}\">{label} "),
+            );
+            for part in [
+                typed,
+                why,
+                &at,
+                &told,
+                "<option value=\"FAILED,GIVEN_UP\" selected>",
+            ] {
+                assert!(page.contains(part), "{field}, {part}: {page}");
+            }
+            assert!(!page.contains("data-live="), "{page}");
+        }
+    }
+    for wrong in ["cursor=x", "limit=many", "unheard=x"] {
+        let answer = browser.get(&format!("/app/deliveries?{wrong}")).await;
+        assert!(
+            answer.status == 400 && !answer.html.contains("data-filters"),
+            "{}",
+            answer.html
+        );
+    }
+}
+
+#[testkit::test]
 async fn an_empty_list_names_the_filter_that_leaves_out_most(portal: Portal) {
     let one = SubscriptionRow::active().make(&portal.pool).await;
     let other = SubscriptionRow::active().make(&portal.pool).await;

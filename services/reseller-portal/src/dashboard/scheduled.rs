@@ -10,7 +10,7 @@ use domain::capability::Capability;
 use domain::notification::NotificationStatus;
 use http_api::paging::List;
 use http_api::{Id, Params, Problem};
-use pages::{Filter, LeavingOut, Page, Without, done};
+use pages::{Filter, LeavingOut, Markup, Page, Without, done};
 use url::form_urlencoded;
 use uuid::Uuid;
 
@@ -34,6 +34,8 @@ const FILTERS: [Filter; 3] = [
     Filter::new("Day", &["day"]),
     Filter::new("Event type", &["eventType"]),
 ];
+/// What the fields of the form hold.
+const FIELDS: [&str; 3] = ["reason", "day", "eventType"];
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -61,6 +63,10 @@ struct Scheduled {
 impl Scheduled {
     fn heading(&self) -> String {
         words::host(&self.subscription.url)
+    }
+
+    fn wrong_filters(&self) -> Markup {
+        self.frame.wrong_filters(&FILTERS)
     }
 
     fn why(&self, row: &RowDocument) -> String {
@@ -131,16 +137,22 @@ impl Scheduled {
 async fn page(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    frame: Frame,
+    mut frame: Frame,
     Id(id): Id,
-    Params(params): Params<ScheduledParams>,
+    asked: Result<Params<ScheduledParams>, Problem>,
 ) -> Result<impl IntoResponse, Problem> {
     // One after the other: a page takes one connection at a time, as an operation does.
     let subscription = super::subscription(&app, &reseller, id).await?;
     let summary = waiting::sums(&app, &reseller, id, COUNTED_MAX).await?;
-    let (day, is_first) = (params.day, params.cursor.is_none());
-    let rows = line(&app, &reseller, id, params).await?;
+    let day = asked.as_ref().ok().and_then(|Params(params)| params.day);
+    let found = match asked {
+        Ok(Params(params)) => line(&app, &reseller, id, params).await,
+        Err(problem) => Err(problem),
+    };
+    let found = frame.filtered(found, &FIELDS)?;
+    let rows = found.unwrap_or_else(|| List::new(Vec::new(), None));
     let mut leaving_out = LeavingOut::of(&frame, &FILTERS);
+    let is_first = frame.asked("cursor").is_empty() && frame.is_readable();
     if summary.total > 0 && rows.items.is_empty() && rows.next.is_none() && is_first {
         for one in leaving_out.to_try() {
             let Some(others) = one.params::<ScheduledParams>() else {
@@ -157,7 +169,8 @@ async fn page(
     let mut retries = list::retries(&app, &reseller, id, RETRIES_MAX + 1).await?;
     let has_more_retries = retries.len() > RETRIES_MAX as usize;
     retries.truncate(RETRIES_MAX as usize);
-    Ok(Page(Scheduled {
+    let status = frame.list_status();
+    let page = Page(Scheduled {
         frame,
         subscription,
         summary,
@@ -166,7 +179,8 @@ async fn page(
         leaving_out,
         retries,
         has_more_retries,
-    }))
+    });
+    Ok((status, page))
 }
 
 async fn line(

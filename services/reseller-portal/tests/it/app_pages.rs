@@ -564,5 +564,15 @@ async fn what_is_in_line_is_listed_for_a_day(portal: Portal) {
             )),
         "{none}"
     );
-    assert_eq!(browser.get(&format!("{path}?day=tomorrow")).await.status, 400);
+    for (query, told) in [
+        ("day=tomorrow", "<li><a href=\"#day\">Day "),
+        (
+            "eventType=domain.*",
+            "prefixes such as domain.* are not taken here",
+        ),
+    ] {
+        let wrong = browser.get(&format!("{path}?{query}")).await;
+        assert!(wrong.status == 400 && wrong.html.contains(told), "{}", wrong.html);
+        assert!(wrong.html.contains("aria-invalid=\"true\""), "{}", wrong.html);
+    }
 }

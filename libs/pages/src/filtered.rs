@@ -51,7 +51,7 @@ impl Frame {
             let (field, detail) = (escape(&error.field), escape(&visible(&error.detail)));
             let label = match filter {
                 Some(filter) => filter.label(),
-                None => &field,
+                None => field.as_str(),
             };
             format!(r##"<li><a href="#{field}">{label} {detail}</a></li>"##)
         });

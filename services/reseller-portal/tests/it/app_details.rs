@@ -209,6 +209,30 @@ async fn a_filter_that_cannot_be_read_keeps_what_was_typed_and_says_why_at_its_f
 }
 
 #[testkit::test]
+async fn an_address_that_gets_no_mails_yet_is_told_until_it_is_confirmed(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let set = async |at: &str| {
+        let change = format!("UPDATE email_addresses SET confirmed_at = {at} WHERE reseller_id = 'acme'");
+        sqlx::query(sqlx::AssertSqlSafe(change))
+            .execute(&portal.pool)
+            .await
+            .unwrap();
+    };
+    let browser = entered(&portal, &ALL).await;
+    for (at, is_told) in [("NULL", true), ("now()", false)] {
+        set(at).await;
+        for path in ["/app".to_owned(), format!("/app/s/{id}/verify")] {
+            let page = browser.see(&path).await;
+            assert_eq!(
+                page.contains("gets no mails about trouble"),
+                is_told,
+                "{path}: {page}"
+            );
+        }
+    }
+}
+
+#[testkit::test]
 async fn an_empty_list_names_the_filter_that_leaves_out_most(portal: Portal) {
     let one = SubscriptionRow::active().make(&portal.pool).await;
     let other = SubscriptionRow::active().make(&portal.pool).await;

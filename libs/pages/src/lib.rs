@@ -1,10 +1,11 @@
 //! What the pages of Postrider's services share: what stands around a page, times and numbers as people read them, style sheet and scripts,
-//! forms and cookies, what a browser may do with an answer, and problems as pages.
+//! lists as files, forms and cookies, what a browser may do with an answer, and problems as pages.
 //!
 //! A page gets documents, and renders them. What it deliberately does not know: the store, who may visit and what a service's pages are.
 
 mod assets;
 mod compression;
+pub mod export;
 mod filtered;
 mod form;
 mod frame;

@@ -46,12 +46,13 @@ async fn a_list_is_written_to_a_file_as_it_is_filtered(rig: &Rig) {
         .get("/console/dead-letters/export?format=json&lane=push")
         .await;
     let rows: Value = serde_json::from_str(&file.html).unwrap();
-    assert_eq!(rows.as_array().unwrap().len(), 3);
+    assert_eq!(rows["items"].as_array().unwrap().len(), 3);
+    assert_eq!(rows["notAll"], json!(null), "it is all");
 
     let file = viewer.get("/console/waiting/export?format=json").await;
     let rows: Value = serde_json::from_str(&file.html).unwrap();
     assert_eq!(
-        rows[0]["id"],
+        rows["items"][0]["id"],
         json!(push.id.uuid()),
         "what waits, of every status"
     );
@@ -68,6 +69,26 @@ async fn a_list_is_written_to_a_file_as_it_is_filtered(rig: &Rig) {
     ] {
         assert_eq!(viewer.get(wrong).await.status, 400, "{wrong}");
     }
+}
+
+#[testkit::test]
+async fn a_file_that_is_not_all_says_so(rig: &Rig) {
+    sqlx::query(
+        "INSERT INTO dead_letters (lane, reason, fingerprint, detail)
+         SELECT 'push', 'REJECTED', 'broker/delivery_limit', 'given up' FROM generate_series(1, 10001)",
+    )
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    let viewer = Browser::with_key(rig, &rig.key).await;
+    let list = "/console/dead-letters/export?lane=push&format=";
+    let file = viewer.get(&format!("{list}csv")).await.html;
+    assert_eq!(file.lines().count(), 10_002);
+    let last = file.lines().last().unwrap();
+    assert!(last.contains("This is not all"), "{last}");
+    let file: Value = serde_json::from_str(&viewer.get(&format!("{list}json")).await.html).unwrap();
+    assert_eq!(file["items"].as_array().unwrap().len(), 10_000);
+    holds(file["notAll"].as_str().unwrap(), &["This is not all"]);
 }
 
 #[testkit::test]
@@ -166,7 +187,7 @@ async fn groups_jobs_resellers_and_mails_are_files_too(rig: &Rig) {
         assert_eq!(written.html.lines().count(), lines, "{file}: {}", written.html);
         let written = viewer.get(&format!("{file}format=json")).await;
         let rows: Value = serde_json::from_str(&written.html).unwrap();
-        assert_eq!(rows.as_array().unwrap().len(), lines - 1, "{file}");
+        assert_eq!(rows["items"].as_array().unwrap().len(), lines - 1, "{file}");
     }
     for wrong in [
         "/console/dead-letters/groups/export?format=csv&lane=fast",

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationState;
 use reseller_portal::pages;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
@@ -482,6 +482,13 @@ async fn a_file_that_is_not_all_says_so(portal: Portal) {
     let last = file.lines().last().unwrap();
     assert!(last.contains("This is not all"), "{last}");
     assert_eq!(file.lines().count(), 10_002);
+    let file: Value = serde_json::from_str(&browser.see("/app/deliveries.json").await).unwrap();
+    assert_eq!(file["items"].as_array().unwrap().len(), 10_000);
+    assert!(
+        file["next"].is_string() && file["notAll"].is_string(),
+        "{}",
+        file["next"]
+    );
 }
 
 #[testkit::test]

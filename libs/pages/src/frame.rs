@@ -341,6 +341,12 @@ pub fn not_done(to: &str, said: &str) -> Response {
     leads_on(to, NOT_DONE, said)
 }
 
+/// Leads on to another page, which says there what came of an act that may have changed nothing.
+pub fn done_if(has_changed: bool, to: &str, said: &str) -> Response {
+    let leads_on = if has_changed { done } else { not_done };
+    leads_on(to, said)
+}
+
 fn leads_on(to: &str, mark: &str, said: &str) -> Response {
     let cut = said
         .char_indices()

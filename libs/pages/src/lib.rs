@@ -18,7 +18,7 @@ mod violations;
 pub use assets::{Asset, Assets};
 pub use form::{Fields, TYPED_ABOVE};
 pub use frame::{
-    FLASH, Flash, Frame, Moment, Number, Page, append_cookie, cookie, done, local, moved, not_done,
+    FLASH, Flash, Frame, Moment, Number, Page, append_cookie, cookie, done, done_if, local, moved, not_done,
     see_other, segment,
 };
 pub use guard::{

@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use http_api::{Caller, Problem, ProblemKind};
 pub(crate) use pages::{
-    FLASH, Markup, Page, append_cookie, cookie, done, escape, not_done, see_other, segment,
+    FLASH, Markup, Page, append_cookie, cookie, done, done_if, escape, not_done, see_other, segment,
 };
 
 use crate::app::App;

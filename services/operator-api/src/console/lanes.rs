@@ -17,7 +17,7 @@ use store::push::{HoldView, SWRVE};
 use self::earlier::{Earlier, earlier};
 use self::pace::Pace;
 use super::act::{ActForm, note, typed};
-use super::frame::{Frame, Page, done};
+use super::frame::{Frame, Page, done_if};
 use super::pauses::{asked_end, paused, pausing};
 use super::retries::lane_form;
 use super::visit::Fields;
@@ -483,7 +483,7 @@ async fn pause(
     let answer = pause_lane(operator, Name(lane.to_owned()), asked).await;
     let what = format!("The {}", title(lane).to_lowercase());
     match answer {
-        Ok(Json(change)) => Ok(done("/console/lanes", &paused(&what, &change))),
+        Ok(Json(change)) => Ok(done_if(change.changed, "/console/lanes", &paused(&what, &change))),
         Err(problem) => again.again(frame, &fields, problem),
     }
 }
@@ -510,9 +510,14 @@ fn told(
     answer: Result<Json<PauseChangeDocument>, Problem>,
     [changed, unchanged]: [&str; 2],
 ) -> Result<Response, Problem> {
-    let said = if answer?.changed { changed } else { unchanged };
+    let has_changed = answer?.changed;
+    let said = if has_changed { changed } else { unchanged };
     let lane = title(lane).to_lowercase();
-    Ok(done("/console/lanes", &format!("The {lane} {said}")))
+    Ok(done_if(
+        has_changed,
+        "/console/lanes",
+        &format!("The {lane} {said}"),
+    ))
 }
 
 /// All that is wrong at once: the name that was typed, and the note.

@@ -20,7 +20,7 @@ use store::PauseView;
 use uuid::Uuid;
 
 use super::act::{ActForm, note};
-use super::frame::{Frame, Page, done, see_other, segment};
+use super::frame::{Frame, Page, done_if, see_other, segment};
 use super::pauses::{asked_end, paused, pausing, resumed};
 use super::visit::Fields;
 use crate::app::App;
@@ -416,7 +416,11 @@ async fn pause(
 ) -> Result<Response, Problem> {
     let asked = pausing(&fields, operator.app.now())?;
     match pauses::pause_reseller(operator, Name(name.clone()), asked).await {
-        Ok(Json(change)) => Ok(done(&place_of_reseller(&name), &paused(&name, &change))),
+        Ok(Json(change)) => Ok(done_if(
+            change.changed,
+            &place_of_reseller(&name),
+            &paused(&name, &change),
+        )),
         Err(problem) => pause_form(&frame, &name).again(frame, &fields, problem),
     }
 }
@@ -428,7 +432,11 @@ async fn resume(
     fields: Fields,
 ) -> Result<Response, Problem> {
     match pauses::resume_reseller(operator, Name(name.clone()), note(&fields)).await {
-        Ok(Json(change)) => Ok(done(&place_of_reseller(&name), &resumed(&name, &change))),
+        Ok(Json(change)) => Ok(done_if(
+            change.changed,
+            &place_of_reseller(&name),
+            &resumed(&name, &change),
+        )),
         Err(problem) => resume_form(&frame, &name).again(frame, &fields, problem),
     }
 }

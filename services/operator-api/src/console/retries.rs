@@ -12,7 +12,7 @@ use http_api::{Id, Name, Problem};
 use uuid::Uuid;
 
 use super::act::{ActForm, note};
-use super::frame::{Frame, done};
+use super::frame::{Frame, done_if};
 use super::lanes;
 use super::resellers::{place_of_subscription, subscription};
 use super::visit::Fields;
@@ -175,7 +175,7 @@ async fn of_subscription(
 ) -> Result<Response, Problem> {
     let viewer = operator.viewer();
     match retry_now::subscription(operator, Id(id), note(&fields)).await {
-        Ok(Json(now)) => Ok(done(&place_of_subscription(id), &said(&now))),
+        Ok(Json(now)) => Ok(done_if(now.retries > 0, &place_of_subscription(id), &said(&now))),
         Err(problem) => {
             let (_, retries) = subscription::waiting(&app, viewer, id).await?;
             subscription_form(retries, id, &frame).again(frame, &fields, problem)
@@ -208,7 +208,7 @@ fn told(
     answer: Result<Json<RetriesNowDocument>, Problem>,
 ) -> Result<Response, Problem> {
     match answer {
-        Ok(Json(now)) => Ok(done(&form.back, &said(&now))),
+        Ok(Json(now)) => Ok(done_if(now.retries > 0, &form.back, &said(&now))),
         Err(problem) => form.again(frame, fields, problem),
     }
 }

@@ -211,7 +211,12 @@ async fn the_console_counts_before_it_cancels(rig: &Rig) {
     holds(&page, &["The note is needed"]);
     let (to, page) = operator.act(&action, &[("note", "called off")]).await;
     assert_eq!(to, "/console/waiting");
-    holds(&page, &["2 were cancelled and will not be sent."]);
+    holds(
+        &page,
+        &["class=\"flash ok\"", "2 were cancelled and will not be sent."],
+    );
+    let (_, page) = operator.act(&action, &[("note", "once more")]).await;
+    holds(&page, &["class=\"flash warn\"", "None was cancelled."]);
     let none = operator.get(&place.replace("&#38;", "&")).await;
     assert_eq!((none.status, none.header("location")), (303, "/console/waiting"));
     let page = operator.see("/console/waiting").await;

@@ -148,7 +148,14 @@ async fn a_subscription_and_a_reseller_are_paused_and_resumed_with_a_note(rig: &
             &["is paused. What comes is stored", ", until <time", "Resume…"],
         );
         let (_, page) = browser.act(&pause, &[("note", "again")]).await;
-        holds(&page, &["was paused before", "the new note and end were ignored"]);
+        holds(
+            &page,
+            &[
+                "class=\"flash warn\"",
+                "was paused before",
+                "the new note and end were ignored",
+            ],
+        );
     }
     let pauses = browser.see("/console/pauses").await;
     shows_hostile(&pauses);

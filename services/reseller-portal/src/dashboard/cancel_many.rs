@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::capability::Capability;
 use domain::counted;
 use http_api::{Id, Params, Problem};
-use pages::{Fields, TYPED_ABOVE, done};
+use pages::{Fields, TYPED_ABOVE, done_if};
 use serde::Deserialize;
 use store::ToCancel;
 use url::form_urlencoded;
@@ -157,7 +157,8 @@ async fn cancel(
         ""
     };
     let said = format!("{are} cancelled and not sent any more.{delivered}{left}{more}");
-    Ok(done(&format!("/app/s/{id}/scheduled"), &said))
+    let place = format!("/app/s/{id}/scheduled");
+    Ok(done_if(ended.cancelled > 0, &place, &said))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::{of_late, place_of_subscription};
 use crate::app::App;
 use crate::console::act::{ActForm, Asked, is_as_shown, note};
-use crate::console::frame::{Frame, Page, done};
+use crate::console::frame::{Frame, Page, done, done_if};
 use crate::console::pauses::{asked_end, paused, pausing, resumed};
 use crate::console::retries::subscription_form;
 use crate::console::visit::Fields;
@@ -330,7 +330,8 @@ async fn pause(
     let viewer = operator.viewer();
     let asked = pausing(&fields, app.now())?;
     match pauses::pause_subscription(operator, Id(id), asked).await {
-        Ok(Json(change)) => Ok(done(
+        Ok(Json(change)) => Ok(done_if(
+            change.changed,
             &place_of_subscription(id),
             &paused("The subscription", &change),
         )),
@@ -342,7 +343,8 @@ async fn pause(
 
 async fn resume(operator: Operator, frame: Frame, Id(id): Id, fields: Fields) -> Result<Response, Problem> {
     match pauses::resume_subscription(operator, Id(id), note(&fields)).await {
-        Ok(Json(change)) => Ok(done(
+        Ok(Json(change)) => Ok(done_if(
+            change.changed,
             &place_of_subscription(id),
             &resumed("The subscription", &change),
         )),

@@ -15,7 +15,7 @@ use super::{WAITING, WaitingParams};
 use crate::app::App;
 use crate::cancellations::{self, CancellationDocument, CancellationPayload, WaitingFilter};
 use crate::console::act::{ActForm, typed};
-use crate::console::frame::{Frame, done, not_done};
+use crate::console::frame::{Frame, done_if, not_done};
 use crate::console::visit::Fields;
 use crate::request::Operator;
 
@@ -220,7 +220,7 @@ async fn cancel(
             let left = done_now.matching - done_now.cancelled.min(done_now.matching);
             let rest = match left {
                 0 => String::new(),
-                left => format!(" {} were being sent or had ended.", frame.number(left)),
+                left => format!(" {} being sent or had ended.", frame.of(left, "was", "were")),
             };
             let delivered = match done_now.delivered {
                 0 => String::new(),
@@ -237,11 +237,13 @@ async fn cancel(
             } else {
                 (chosen.back().to_owned(), "")
             };
-            let cancelled = frame.number(done_now.cancelled);
-            Ok(done(
-                &back,
-                &format!("{cancelled} were cancelled and will not be sent.{delivered}{rest}{more}"),
-            ))
+            let cancelled = match done_now.cancelled {
+                0 => "None was cancelled.".to_owned(),
+                1 => "1 was cancelled and will not be sent.".to_owned(),
+                many => format!("{} were cancelled and will not be sent.", frame.number(many)),
+            };
+            let said = format!("{cancelled}{delivered}{rest}{more}");
+            Ok(done_if(done_now.cancelled > 0, &back, &said))
         }
         Err(problem) => {
             let counted = count(&operator, &chosen).await?;

@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use http::{Method, StatusCode, header};
 use http_api::{Problem, ProblemKind, TakesBodies as _};
 use pages::{
-    Details, address_of, details_of, is_of_this_origin, is_safe, tagged, takes_pages, with_headers,
-    without_empty,
+    Details, Preferences, address_of, details_of, is_of_this_origin, is_safe, tagged, takes_pages,
+    with_headers, without_empty,
 };
 
 use super::frame::{FLASH, Frame, Page, append_cookie, cookie, see_other};
@@ -38,11 +38,12 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
         || request.uri().path() == VIOLATIONS
         || is_of_this_origin(request.headers(), public_url);
     let is_read = takes_pages(request.headers());
+    let theme = Preferences::of(request.headers()).theme;
     let mut response = if may {
         let response = next.run(request).await;
         // What passes without a visit has its problems for programs still.
         if is_read {
-            page_of(response, None, None).await
+            page_of(response, (None, theme), None).await
         } else {
             response
         }
@@ -50,7 +51,7 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
         let detail = "the request comes from another site: open the console itself and try again";
         page_of(
             Problem::new(ProblemKind::FORBIDDEN, detail).into_response(),
-            None,
+            (None, theme),
             None,
         )
         .await
@@ -74,10 +75,11 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
         request.uri().clone(),
     );
     let asked = (method == Method::GET).then(|| address.clone());
+    let theme = Preferences::of(&headers).theme;
     let caller = match visit::find(&app, &headers, (&method, uri.path()), app.deadline()).await {
         Ok(Some(caller)) => caller,
         Ok(None) => return visit::ask_to_sign_in(&method, &address),
-        Err(problem) => return page_of(problem.into_response(), None, asked.as_deref()).await,
+        Err(problem) => return page_of(problem.into_response(), (None, theme), asked.as_deref()).await,
     };
     let frame = Frame::new(&caller, &headers, address, app.now());
     let has_flash = cookie(&headers, FLASH).is_some();
@@ -88,7 +90,7 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
     } else {
         next.run(request).await
     };
-    let page = page_of(response, Some(frame), asked.as_deref()).await;
+    let page = page_of(response, (Some(frame), theme), asked.as_deref()).await;
     let public_url = app.config.operator.public_url.as_deref();
     let mut response = tagged(page, (&method, &headers), public_url).await;
     if has_flash && !response.headers().contains_key(header::SET_COOKIE) {
@@ -126,6 +128,7 @@ struct StepUp {
 #[derive(Template)]
 #[template(path = "problem_alone.html")]
 struct ProblemAlone {
+    theme: &'static str,
     status: u16,
     details: Details,
     /// In how many seconds the same may succeed.
@@ -136,7 +139,11 @@ struct ProblemAlone {
 
 /// A problem becomes a page; everything else stays as it is. Only a page that was `asked` for with `GET` may ask for itself again: a form would
 /// be sent a second time.
-async fn page_of(response: Response, frame: Option<Frame>, asked: Option<&str>) -> Response {
+async fn page_of(
+    response: Response,
+    (frame, theme): (Option<Frame>, &'static str),
+    asked: Option<&str>,
+) -> Response {
     let (head, details) = match details_of(response).await {
         Ok(found) => found,
         Err(other) => return other,
@@ -165,6 +172,7 @@ async fn page_of(response: Response, frame: Option<Frame>, asked: Option<&str>) 
         })
         .into_response(),
         None => Page(ProblemAlone {
+            theme,
             status,
             details,
             retry_after: seconds,

@@ -17,7 +17,7 @@ use http::{HeaderMap, StatusCode};
 use http_api::{AddressLimit, Caller, Identity, Problem, TakesBodies as _};
 use lifecycle::error_chain;
 use oidc::{Attempt, Claims, Client, Provider, ProviderError, Seal, Standing, TokenError};
-use pages::Violations;
+use pages::{Preferences, Violations};
 use serde::Deserialize;
 use store::{Person, VisitBy, Visitor};
 use tokio::time::Instant;
@@ -181,7 +181,7 @@ pub(super) async fn start(
         return see_other(&visit::sign_in_at(&next));
     }
     if let Err(problem) = app.sign_ins.steps.take(STEPS_NAME) {
-        return refused_by_us(&app, &next, &problem, Instant::now()).await;
+        return refused_by_us(&app, (&headers, &next), &problem).await;
     }
     let max_age = start
         .again
@@ -196,7 +196,7 @@ pub(super) async fn start(
             append_cookie(&mut response, &cookie);
             response
         }
-        Err(error) => failed(&app, &next, &error, deadline).await,
+        Err(error) => failed(&app, (&headers, &next), &error, deadline).await,
     }
 }
 
@@ -208,7 +208,7 @@ pub(super) async fn answered(
 ) -> Response {
     let deadline = app.deadline();
     if let Err(problem) = app.sign_ins.steps.take(STEPS_NAME) {
-        return refused_by_us(&app, &onward(None), &problem, Instant::now()).await;
+        return refused_by_us(&app, (&headers, &onward(None)), &problem).await;
     }
     let begun = app.provider.as_ref().and_then(|provider| {
         let attempt = provider.attempt(cookie(&headers, ATTEMPT)?, app.now())?;
@@ -217,7 +217,7 @@ pub(super) async fn answered(
     let Some((provider, attempt)) = begun else {
         let detail = "this browser has not begun a sign-in of the last ten minutes; begin again";
         let refused = Some((StatusCode::BAD_REQUEST, detail));
-        return visit::sign_in_page(&app, &onward(None), refused, patience(&app)).await;
+        return visit::sign_in_page(&app, (&headers, &onward(None)), refused, patience(&app)).await;
     };
     let next = onward(Some(&attempt.next));
     let mut response = match provider
@@ -229,9 +229,9 @@ pub(super) async fn answered(
                 let person = person(&claims, granted, app.now());
                 admitted(&app, &headers, &attempt, (person, &next)).await
             }
-            None => without_role(&app, &claims),
+            None => without_role(&app, &headers, &claims),
         },
-        Err(error) => failed(&app, &next, &error, deadline).await,
+        Err(error) => failed(&app, (&headers, &next), &error, deadline).await,
     };
     // An answer is for one use: what it was held against goes.
     let gone = format!("{ATTEMPT}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax");
@@ -293,11 +293,11 @@ async fn admitted(
             AUTHENTICATED_WITHIN.num_minutes()
         );
         let refused = Some((StatusCode::FORBIDDEN, &*detail));
-        return visit::sign_in_page(app, next, refused, Instant::now()).await;
+        return visit::sign_in_page(app, (headers, next), refused, Instant::now()).await;
     }
     let token = match visit::begin(app, VisitBy::Person(&person), &caller.signature()).await {
         Ok(token) => token,
-        Err(problem) => return refused_by_us(app, next, &problem, Instant::now()).await,
+        Err(problem) => return refused_by_us(app, (headers, next), &problem).await,
     };
     // The new visit takes the place of the one that this browser had.
     visit::end_of(app, headers).await;
@@ -313,13 +313,13 @@ async fn admitted(
     response
 }
 
-async fn refused_by_us(app: &App, next: &str, problem: &Problem, deadline: Instant) -> Response {
+async fn refused_by_us(app: &App, of: (&HeaderMap, &str), problem: &Problem) -> Response {
     let refusal = (problem.kind().status(), problem.detail());
-    visit::sign_in_page(app, next, Some(refusal), deadline).await
+    visit::sign_in_page(app, of, Some(refusal), Instant::now()).await
 }
 
 /// Says why a sign-in came to nothing, as far as that is for strangers to know.
-async fn failed(app: &App, next: &str, error: &ProviderError, deadline: Instant) -> Response {
+async fn failed(app: &App, of: (&HeaderMap, &str), error: &ProviderError, deadline: Instant) -> Response {
     let host = || app.provider.as_ref().map(Provider::host).unwrap_or_default();
     let (status, detail) = match error {
         ProviderError::Answer(error) => (StatusCode::BAD_REQUEST, format!("{error}; begin again")),
@@ -352,7 +352,7 @@ async fn failed(app: &App, next: &str, error: &ProviderError, deadline: Instant)
             "a sign-in with the provider was refused"
         );
     }
-    visit::sign_in_page(app, next, Some((status, &detail)), deadline).await
+    visit::sign_in_page(app, of, Some((status, &detail)), deadline).await
 }
 
 /// A time that is wrong is mostly a clock that is: beginning again would come to the same until that is set.
@@ -367,6 +367,7 @@ fn of_time(error: &TokenError, host: &str, now: DateTime<Utc>) -> String {
 #[derive(Template)]
 #[template(path = "sign_in_without_role.html")]
 struct WithoutRole {
+    theme: &'static str,
     name: String,
     host: String,
     claim: String,
@@ -374,7 +375,7 @@ struct WithoutRole {
     more: usize,
 }
 
-fn without_role(app: &App, claims: &Claims) -> Response {
+fn without_role(app: &App, headers: &HeaderMap, claims: &Claims) -> Response {
     let claim = app.config.operator.oidc.roles_claim.clone();
     let all = claims.texts(&claim);
     tracing::info!(
@@ -385,6 +386,7 @@ fn without_role(app: &App, claims: &Claims) -> Response {
     );
     let shown = all.iter().take(VALUES_SHOWN);
     let page = WithoutRole {
+        theme: Preferences::of(headers).theme,
         name: claims.name(),
         host: app.provider.as_ref().map(Provider::host).unwrap_or_default(),
         values: shown

@@ -12,7 +12,7 @@ use http_api::{Caller, Problem, ProblemKind, Remembered, TakesBodies as _, by};
 use moka::future::Cache;
 use oidc::Provider;
 pub(crate) use pages::Fields;
-use pages::is_safe;
+use pages::{Preferences, is_safe};
 use serde::Deserialize;
 use store::{Act, VisitBy};
 use telemetry::Metric;
@@ -137,6 +137,7 @@ pub(super) fn sign_in_at(next: &str) -> String {
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct SignInPage {
+    theme: &'static str,
     next: String,
     problem: Option<String>,
     /// The provider's, if there is one to sign in with.
@@ -194,19 +195,25 @@ pub(super) fn onward(next: Option<&str>) -> String {
 }
 
 /// The page to sign in.
-pub(super) async fn page(State(app): State<Arc<App>>, Query(onward_to): Query<Onward>) -> Response {
+pub(super) async fn page(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Query(onward_to): Query<Onward>,
+) -> Response {
     let next = onward(onward_to.next.as_deref());
-    sign_in_page(&app, &next, None, provider::patience(&app)).await
+    sign_in_page(&app, (&headers, &next), None, provider::patience(&app)).await
 }
 
-/// The page to sign in, after a sign-in that was refused with this status for this reason. The provider is waited for until `deadline`.
+/// The page to sign in for a browser with these headers, after a sign-in that was refused with this status for this reason. The provider is
+/// waited for until `deadline`.
 pub(super) async fn sign_in_page(
     app: &App,
-    next: &str,
+    (headers, next): (&HeaderMap, &str),
     refused: Option<(StatusCode, &str)>,
     deadline: Instant,
 ) -> Response {
     let page = SignInPage {
+        theme: Preferences::of(headers).theme,
         next: next.to_owned(),
         problem: refused.map(|(_, detail)| detail.to_owned()),
         host: app.provider.as_ref().map(Provider::host),
@@ -217,7 +224,7 @@ pub(super) async fn sign_in_page(
 }
 
 /// Begins a visit with an API key.
-pub(super) async fn sign_in(State(app): State<Arc<App>>, fields: Fields) -> Response {
+pub(super) async fn sign_in(State(app): State<Arc<App>>, headers: HeaderMap, fields: Fields) -> Response {
     let next = onward(fields.get("next"));
     match begin_with_key(&app, fields.get("key").unwrap_or_default()).await {
         Ok(token) => {
@@ -227,7 +234,8 @@ pub(super) async fn sign_in(State(app): State<Arc<App>>, fields: Fields) -> Resp
         }
         Err(problem) => {
             let refused = (problem.kind().status(), problem.detail());
-            sign_in_page(&app, &next, Some(refused), provider::patience(&app)).await
+            let patience = provider::patience(&app);
+            sign_in_page(&app, (&headers, &next), Some(refused), patience).await
         }
     }
 }

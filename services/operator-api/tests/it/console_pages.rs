@@ -117,6 +117,8 @@ async fn preferences_are_kept_and_lead_back(rig: &Rig) {
     let (to, page) = browser.act("/console/preferences", &fields).await;
     assert_eq!(to, "/console/jobs");
     holds(&page, &["data-theme=\"dark\"", "data-tz=\"Asia/Kolkata\""]);
+    // Where it is not known who looks as well.
+    holds(&browser.see("/console/sign-in").await, &["data-theme=\"dark\""]);
     let fields = [("theme", HOSTILE), ("tz", HOSTILE), ("back", "//evil.example")];
     let (to, page) = browser.act("/console/preferences", &fields).await;
     assert_eq!(to, "/console");

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { close, refusal, signedIn } from "./lib/browser.mjs";
+import { failed } from "./lib/deliveries.mjs";
 import { operate, until, urls } from "./lib/world.mjs";
 
 after(close);
@@ -196,6 +197,29 @@ test("a copied link shows others the same time, not the one that is seen from wh
   const copied = new URL(await page.evaluate(() => navigator.clipboard.readText()));
   assert.equal(copied.searchParams.get("since"), since);
   await page.end();
+});
+
+test("what is selected stays so on the other pages of the list, and all of it is counted", async () => {
+  const those = await failed("kept", 3);
+  const list = `/console/dead-letters/list?${those.query}&limit=2`;
+  const page = await signedIn("operator");
+  await page.see(list);
+  await page.locator("[data-check]").nth(0).check();
+  await page.locator("[data-check]").nth(1).check();
+  await page.getByRole("link", { name: "Older" }).click();
+  await page.waitForURL(/cursor=/);
+  await page.getByText("2 selected, 2 of them on other pages").waitFor();
+  await page.locator("[data-check]").nth(0).check();
+  await page.getByText("3 selected, 2 of them on other pages").waitFor();
+  await page.goBack();
+  await page.getByText("3 selected, 1 of them on other pages").waitFor();
+  await page.getByRole("button", { name: "Replay the selected…" }).click();
+  await page.getByText("3 chosen one by one").waitFor();
+  await page.see(list);
+  await page.getByRole("button", { name: "Select none" }).click();
+  await page.getByText("0 selected").waitFor();
+  await page.end();
+  await those.forget();
 });
 
 test("a form that is gone back to may be sent with what is typed in it", async () => {

@@ -282,16 +282,50 @@
     dialog.showModal();
     showLive();
   };
+  // What is selected of a list stays so on its other pages, and for as long as the tab is open: a set of values, kept under a name.
+  const seen = new WeakMap();
+  const selection = (name) => new Set((sessionStorage.getItem(`selected ${name}`) || "").split(" ").filter(Boolean));
+  const select = (name, values) => sessionStorage.setItem(`selected ${name}`, [...values].join(" "));
+  const keepSelected = (form, boxes) => {
+    const values = selection(form.dataset.kept);
+    for (const box of boxes) {
+      // A row that has come, also where it takes the place of another one, is as it was left.
+      if (seen.get(box) !== box.value) box.checked = values.has(box.value);
+      seen.set(box, box.value);
+      values[box.checked ? "add" : "delete"](box.value);
+    }
+    select(form.dataset.kept, values);
+    const here = new Set(boxes.map((box) => box.value));
+    return [...values].filter((value) => !here.has(value));
+  };
+  const unselect = () => {
+    for (const form of $$("form[data-kept]")) {
+      $$("[data-check]", form).forEach((box) => (box.checked = false));
+      select(form.dataset.kept, []);
+    }
+    prepare();
+  };
+  // More than an address holds are sent as a form. Those of this page are its fields already.
+  const bring = (form) => {
+    const others = keepSelected(form, $$("[data-check]", form));
+    const field = $("input[name=ids]", form) || form.appendChild(make("input", { type: "hidden", name: "ids" }));
+    field.disabled = others.length === 0;
+    field.value = others.join(" ");
+    form.method = others.length ? "post" : "get";
+  };
   const prepare = () => {
+    for (const { dataset } of $$("[data-clears]")) select(dataset.clears, []);
     for (const field of $$("input[data-expect]")) {
       const button = $('button:not([type="button"])', field.form);
       if (button) button.disabled = field.value.trim() !== field.dataset.expect;
     }
     for (const form of $$("form[data-list]")) {
       const boxes = $$("[data-check]", form);
+      const others = form.dataset.kept ? keepSelected(form, boxes).length : 0;
       const count = boxes.filter((box) => box.checked).length;
-      for (const output of $$("[data-selected]", form)) if (output.textContent !== `${count} selected`) output.textContent = `${count} selected`;
-      for (const button of $$("[data-needs-selection]", form)) button.disabled = count === 0;
+      const said = `${count + others} selected${others ? `, ${others} of them on other pages` : ""}`;
+      for (const output of $$("[data-selected]", form)) if (output.textContent !== said) output.textContent = said;
+      for (const button of $$("[data-needs-selection]", form)) button.disabled = count + others === 0;
       for (const all of $$("[data-check-all]", form)) {
         all.checked = count > 0 && count === boxes.length;
         all.indeterminate = count > 0 && count < boxes.length;
@@ -379,7 +413,7 @@
     say(liveWanted() ? "Live is on" : "Live is off");
     schedule();
   };
-  const acts = { live: toggleLive, help: openHelp, palette: openPalette };
+  const acts = { live: toggleLive, help: openHelp, palette: openPalette, unselect };
 
   // --- Keys. Single ones can be switched off, and none reaches a field that is written in.
 
@@ -485,6 +519,7 @@
   });
   document.addEventListener("input", prepare);
   document.addEventListener("submit", (event) => {
+    if (event.target.dataset.kept) bring(event.target);
     if (!event.target.hasAttribute("data-filters")) return;
     event.preventDefault();
     void visit(queryOf(event.target));

@@ -22,7 +22,7 @@ const OPEN: [&str; 7] = [
 ];
 
 /// Where each form is sent to, and the operation that it does.
-const ACTS: [(&str, &str, &str); 34] = [
+const ACTS: [(&str, &str, &str); 35] = [
     ("/console/access/keys", "POST", "/keys"),
     ("/console/access/keys/{id}/revoke", "DELETE", "/keys/{id}"),
     ("/console/access/keys/{id}/rotate", "POST", "/keys/{id}/rotate"),
@@ -44,6 +44,7 @@ const ACTS: [(&str, &str, &str); 34] = [
         "/dead-letters/{id}/replay",
     ),
     ("/console/jobs", "POST", "/dead-letters/jobs"),
+    ("/console/jobs/new", "POST", "/dead-letters/jobs"),
     (
         "/console/jobs/{id}/cancel",
         "POST",

@@ -15,9 +15,9 @@ use http_api::{FieldProblem, Payload, Problem, ProblemKind};
 use pages::TYPED_ABOVE;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use url::form_urlencoded;
 use uuid::Uuid;
 
+use super::draft::{Draft, NUMBERS};
 use super::endpoint_pace::{bears, busiest};
 use super::shown::skipped;
 use crate::console::dead_letters::{Chosen, cause, moment};
@@ -27,15 +27,14 @@ use crate::console::markup::Markup;
 use crate::console::visit::Fields;
 use crate::dead_letter_jobs;
 use crate::dead_letters::{self, GroupDocument};
-use crate::note;
 use crate::request::{AUTHENTICATION_TOO_OLD, Operator};
 
+/// Most identifiers in a command; more come from a file.
+const IDS_IN_COMMAND: usize = 20;
 /// How many groups are shown.
 const GROUPS: &str = "20";
 /// Longest answer of a dry run, in bytes.
 const PREVIEW_MAX_BYTES: usize = 8 * 1024 * 1024;
-/// Fields of a job that hold a number, as the API calls them.
-const NUMBERS: [&str; 4] = ["perSecond", "limit", "canary", "pauseAbove"];
 /// What goes with a replay alone.
 const CAREFUL: [&str; 2] = ["canary", "pauseAbove"];
 /// From how many dead letters on care is suggested, and which: so many first, and so many percent.
@@ -45,169 +44,10 @@ const PAUSE_ABOVE: &str = "20";
 /// What it is when nothing is typed.
 const PER_SECOND: u64 = 100;
 
-/// A job as it was typed.
-#[derive(Debug, Default)]
-struct Draft {
-    /// `replay` or `discard`.
-    action: String,
-    /// Dead letters that were chosen one by one; if there are none, the filter counts.
-    ids: Vec<String>,
-    /// Whether it comes from a list in which they are chosen: without any of them it is about nothing, not about the filter.
-    from_list: bool,
-    chosen: Chosen,
-    /// Whether a filter that restricts nothing is meant to.
-    all: bool,
-    numbers: Vec<(&'static str, String)>,
-    /// Which come first: `newest`, or `oldest` where it is empty.
-    order: String,
-    note: String,
-    /// The identifier that the job gets, from the form: sent twice, it makes one job.
-    job: Option<Uuid>,
-    /// Whether it was typed into the form, so that nothing is suggested any more.
-    is_typed: bool,
-}
-
-impl Draft {
-    fn asked(frame: &Frame) -> Self {
-        let query = frame.address.split_once('?').map_or("", |(_, query)| query);
-        let pairs = form_urlencoded::parse(query.as_bytes()).into_owned();
-        let own: Vec<_> = NUMBERS
-            .into_iter()
-            .chain(["action", "id", "chosen", "all", "note", "order"])
-            .collect();
-        Self {
-            action: frame.asked("action"),
-            ids: pairs.filter(|(name, _)| name == "id").map(|(_, id)| id).collect(),
-            from_list: !frame.asked("chosen").is_empty(),
-            chosen: Chosen::asked(frame, &own),
-            all: frame.asked("all") == "1",
-            numbers: NUMBERS.map(|name| (name, frame.asked(name))).into(),
-            order: frame.asked("order"),
-            note: frame.asked("note"),
-            job: None,
-            is_typed: false,
-        }
-    }
-
-    fn written(fields: &Fields) -> Self {
-        let field = |name: &str| fields.get(name).unwrap_or_default().to_owned();
-        Self {
-            action: field("action"),
-            ids: fields.all("id"),
-            from_list: fields.get("chosen").is_some(),
-            chosen: Chosen::written(|name| fields.all(name).into_iter().next()),
-            all: fields.get("all") == Some("1"),
-            numbers: NUMBERS.map(|name| (name, field(name))).into(),
-            order: field("order"),
-            note: field("note"),
-            job: field("job").parse().ok(),
-            is_typed: true,
-        }
-    }
-
-    /// Refuses what says nothing of which dead letters are meant: left out by mistake, it would be about all of them.
-    fn meant(&self) -> Result<(), Problem> {
-        let (field, detail) = match (self.ids.is_empty(), self.from_list) {
-            (true, true) => (
-                "id",
-                "is needed: go back to the list and select one dead letter at least",
-            ),
-            (true, false) if self.chosen.is_empty() && !self.all => (
-                "all",
-                "must be 1 if every open dead letter is meant; otherwise give a filter or identifiers",
-            ),
-            _ => return Ok(()),
-        };
-        Err(Problem::fields(vec![FieldProblem::new(field, detail)]))
-    }
-
-    /// Where its form stands.
-    fn address(&self) -> String {
-        let ids = self.ids.iter().map(|id| ("id", id.as_str()));
-        let own = [
-            ("action", self.action.as_str()),
-            ("chosen", if self.from_list { "ids" } else { "" }),
-            ("all", if self.all { "1" } else { "" }),
-        ];
-        let pairs: Vec<_> = own.into_iter().chain(ids).collect();
-        self.chosen.link("/console/jobs/new", &pairs)
-    }
-
-    /// The same with the numbers and the order that were typed into it.
-    fn typed_address(&self) -> String {
-        let typed = self.numbers.iter().map(|(name, typed)| (*name, typed.as_str()));
-        let typed = typed.chain([("order", self.order.as_str())]);
-        let query = form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(typed.filter(|(_, value)| !value.is_empty()))
-            .finish();
-        match query.is_empty() {
-            true => self.address(),
-            false => format!("{}&{query}", self.address()),
-        }
-    }
-
-    /// How many of those that match it looks at.
-    fn about(&self, matching: u64) -> u64 {
-        let limit = self.number("limit").parse().unwrap_or(u64::MAX);
-        matching.min(limit)
-    }
-
-    /// A number as it was typed.
-    fn number(&self, name: &str) -> &str {
-        let found = self.numbers.iter().find(|(key, _)| *key == name);
-        found.map_or("", |(_, value)| value)
-    }
-
-    /// The body of the request that only counts.
-    fn body(&self, now: DateTime<Utc>) -> Result<Value, Problem> {
-        self.meant()?;
-        let mut body = json!({"action": self.action});
-        if self.ids.is_empty() {
-            body["filter"] = self.chosen.body(now);
-        } else {
-            body["ids"] = json!(self.ids);
-        }
-        Ok(body)
-    }
-
-    /// The body of the request that makes the job, with all that was typed.
-    fn whole_body(&self, now: DateTime<Utc>) -> Result<Value, Problem> {
-        let mut body = self.body(now)?;
-        let note = if self.action == "discard" {
-            note::required(Some(&self.note)).map(Some)
-        } else {
-            note::optional(Some(&self.note))
-        };
-        let mut wrong = Vec::new();
-        match note {
-            Ok(Some(note)) => body["note"] = json!(note),
-            Ok(None) => {}
-            Err(problem) => wrong.extend_from_slice(problem.errors()),
-        }
-        if let Some(job) = self.job {
-            body["id"] = json!(job);
-        }
-        if !self.order.is_empty() {
-            body["order"] = json!(self.order);
-        }
-        for (name, typed) in self.numbers.iter().filter(|(_, typed)| !typed.is_empty()) {
-            match typed.parse::<i64>() {
-                Ok(number) => body[*name] = json!(number),
-                Err(_) => wrong.push(FieldProblem::new(*name, "must be a number")),
-            }
-        }
-        if wrong.is_empty() {
-            Ok(body)
-        } else {
-            Err(Problem::fields(wrong))
-        }
-    }
-}
-
 /// What a dry run answers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Preview {
+pub(super) struct Preview {
     matching: u64,
     by_fingerprint: Vec<Kind>,
     oldest: Option<DateTime<Utc>>,
@@ -232,7 +72,7 @@ impl Kind {
 
 #[derive(Template)]
 #[template(path = "job_new.html")]
-struct NewJob {
+pub(super) struct NewJob {
     frame: Frame,
     draft: Draft,
     preview: Preview,
@@ -366,16 +206,21 @@ impl NewJob {
         self.preview.matching.saturating_sub(shown)
     }
 
+    /// Whether the command reads the identifiers from a file.
+    fn takes_file(&self) -> bool {
+        self.draft.ids.len() > IDS_IN_COMMAND
+    }
+
     /// The command that does what the form holds; what is no number in it is left out.
     fn command(&self) -> String {
         let mut command = if self.draft.ids.is_empty() {
             self.pinned.command(&self.draft.action, self.frame.now)
         } else {
-            format!(
-                "postrider dead-letters {} {}",
-                self.draft.action,
-                self.draft.ids.join(" ")
-            )
+            let ids = match self.takes_file() {
+                true => "$(cat ids.txt)".to_owned(),
+                false => self.draft.ids.join(" "),
+            };
+            format!("postrider dead-letters {} {ids}", self.draft.action)
         };
         let per_second = self.per_second();
         let options = [
@@ -423,7 +268,7 @@ async fn create(operator: Operator, body: Value) -> Result<Response, Problem> {
 }
 
 /// The page of a draft; what matches is counted unless that was done before.
-async fn counted(
+pub(super) async fn counted(
     operator: Operator,
     frame: Frame,
     draft: Draft,
@@ -473,9 +318,7 @@ async fn counted(
 /// The page that counts.
 pub(super) async fn page(operator: Operator, frame: Frame) -> Result<impl IntoResponse, Problem> {
     let draft = Draft::asked(&frame);
-    if !matches!(&*draft.action, "replay" | "discard") {
-        return Err(Problem::query("action", "must be replay or discard"));
-    }
+    draft.checked_action()?;
     draft.meant()?;
     Ok(Page(Box::pin(counted(operator, frame, draft, None)).await?))
 }

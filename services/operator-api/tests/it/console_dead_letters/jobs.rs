@@ -368,6 +368,70 @@ async fn a_large_number_has_to_be_typed(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn more_are_chosen_by_identifier_than_an_address_holds(rig: &Rig) {
+    many(rig, 1_001).await;
+    let all: Vec<Uuid> = sqlx::query_scalar("SELECT id FROM dead_letters")
+        .fetch_all(&rig.it.pool)
+        .await
+        .unwrap();
+    let ids: Vec<_> = all.iter().map(Uuid::to_string).collect();
+    let operator = Browser::with_key(rig, &rig.key).await;
+    holds(
+        &operator.see("/console/dead-letters/list").await,
+        &["data-kept=\"dead-letters\"", "<textarea id=\"ids\" name=\"ids\""],
+    );
+    let viewer = Browser::of(rig, Role::Viewer).await;
+    let page = viewer.see("/console/dead-letters/list").await;
+    assert!(
+        !page.contains("data-kept") && !page.contains("<textarea"),
+        "{page}"
+    );
+
+    // As the list sends them: those of the page as fields of their own.
+    let others = ids[1..].join("\r\n");
+    let chosen = [
+        ("action", "discard"),
+        ("chosen", "ids"),
+        ("id", &*ids[0]),
+        ("ids", &others),
+    ];
+    let counted = operator.post("/console/jobs/new", &chosen).await;
+    assert_eq!(counted.status, 200, "{}", counted.html);
+    holds(
+        &counted.html,
+        &[
+            "Discard 1,001 dead letters",
+            "1,001 chosen one by one",
+            "data-expect=\"1001\"",
+            "postrider dead-letters discard $(cat ids.txt)",
+        ],
+    );
+    let ids = hidden(&counted.html, "ids");
+    let fields = [
+        ("action", "discard"),
+        ("chosen", "ids"),
+        ("ids", ids),
+        ("counted", "1001"),
+        ("number", "1001"),
+        ("note", "a"),
+    ];
+    let (_, page) = operator.act("/console/jobs", &fields).await;
+    holds(
+        &page,
+        &["1,001 dead letters are discarded", "data-clears=\"dead-letters\""],
+    );
+
+    for (wrong, said) in [
+        ("nonsense", "is no identifier"),
+        ("", "select one dead letter at least"),
+    ] {
+        let fields = [("action", "replay"), ("chosen", "ids"), ("ids", wrong)];
+        let page = operator.refused("/console/jobs/new", &fields, 422).await;
+        holds(&page, &[said, &format!(">{wrong}</textarea>")]);
+    }
+}
+
+#[testkit::test]
 async fn single_ones_are_chosen_and_nothing_is_nothing(rig: &Rig) {
     make_dead_letters(rig).await;
     let all = letters(rig, "").await;

@@ -40,6 +40,18 @@ const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("epochs").spare(2), "/epochs"),
 ];
 
+const OF_RESELLER: [ShownColumn; 9] = [
+    (Column::time("minute"), "/minute"),
+    (Column::whole("accepted"), "/accepted"),
+    (Column::whole("delivered"), "/delivered"),
+    (Column::whole("failed"), "/failed"),
+    (Column::whole("retried"), "/retried"),
+    (Column::whole("put back"), "/putBack"),
+    (Column::whole("in flight"), "/inFlight"),
+    (Column::whole("slots").spare(2), "/slots"),
+    (Column::whole("processes").spare(1), "/processes"),
+];
+
 const WEBPUSH: &str = "webpush";
 
 const OF_WEBPUSH: [ShownColumn; 6] = [
@@ -159,8 +171,11 @@ pub(crate) async fn run(args: &HistoryArgs) -> anyhow::Result<()> {
     let (form, none) = (args.common.form(), "nothing is known of the last minutes");
     match args.lane.as_str() {
         WEBPUSH => shown::print(&document, form, OF_WEBPUSH, none),
-        _ => {
-            shown::print(&document, form, COLUMNS, none)?;
+        lane => {
+            match lane {
+                "reseller" => shown::print(&document, form, OF_RESELLER, none)?,
+                _ => shown::print(&document, form, COLUMNS, none)?,
+            }
             if form.is_for_people() {
                 for stop in stops(&document) {
                     output::result(stop)?;

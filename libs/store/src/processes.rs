@@ -13,6 +13,8 @@ use crate::{Error, Lane, Store, interval};
 
 /// Most processes that are listed. More of them than this report only when something restarts all the time.
 const LISTED_MAX: i64 = 1_000;
+/// The name of a counter that there is not.
+const NONE: &str = "";
 
 /// What a service reports of itself. Several services of one process share its identifier.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +73,12 @@ pub struct LaneMinute {
     pub failed: u64,
     /// Attempts that are followed by another.
     pub retried: u64,
+    /// Notifications that went from the queue back into the database because their subscription had its share.
+    pub put_back: u64,
+    /// Most attempts to deliver a notification that were in flight at once, as far as reports tell; 0 of the push lane.
+    pub in_flight: u64,
+    /// For how many of them there was room; 0 where that is not known, and of the push lane.
+    pub slots: u64,
     /// The epochs in which the push lane was led.
     pub epochs: Vec<i64>,
 }
@@ -166,15 +174,29 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<Vec<LaneMinute>, Error> {
         let names = match lane {
-            Lane::Push => ["pushesAccepted", "pushesSent", "pushesFailed", "pushesRetried"],
+            Lane::Push => [
+                "pushesAccepted",
+                "pushesSent",
+                "pushesFailed",
+                "pushesRetried",
+                NONE,
+            ],
             Lane::Reseller => [
                 "eventsAccepted",
                 "notificationsDelivered",
                 "notificationsFailed",
                 "notificationsRetried",
+                "notificationsPutBack",
             ],
         };
-        self.minutes_of(names, minutes, now).await
+        let mut found = self.minutes_of(names, minutes, now).await?;
+        if lane == Lane::Push {
+            // A process that sends pushes may deliver notifications as well.
+            for minute in &mut found {
+                (minute.in_flight, minute.slots) = (0, 0);
+            }
+        }
+        Ok(found)
     }
 
     /// What was done of Web Push in each of the last `minutes` at `now`, as processes have reported it; the present minute is the
@@ -184,7 +206,13 @@ impl Store {
         minutes: u32,
         now: DateTime<Utc>,
     ) -> Result<Vec<WebpushMinute>, Error> {
-        let names = ["webpushDirect", "webpushStored", "webpushErrors", "webpushOpened"];
+        let names = [
+            "webpushDirect",
+            "webpushStored",
+            "webpushErrors",
+            "webpushOpened",
+            NONE,
+        ];
         let found = self.minutes_of(names, minutes, now).await?;
         let named = found.into_iter().map(|it| WebpushMinute {
             minute: it.minute,
@@ -197,49 +225,23 @@ impl Store {
         Ok(named.collect())
     }
 
-    /// The differences of four counters by the minute, in the order of a lane's.
+    /// The differences of five counters by the minute, in the order of a lane's.
     async fn minutes_of(
         &self,
-        names: [&str; 4],
+        names: [&str; 5],
         minutes: u32,
         now: DateTime<Utc>,
     ) -> Result<Vec<LaneMinute>, Error> {
-        Ok(sqlx::query_as!(
+        Ok(sqlx::query_file_as!(
             LaneMinute,
-            // What a process had counted in the minute before its first one here is known of one that was started in it: nothing.
-            r#"
-            WITH span AS (
-                SELECT date_trunc('minute', $6::timestamptz) - ($1::int - 1) * interval '1 minute' AS since,
-                       date_trunc('minute', $6::timestamptz) AS until),
-            reported AS (
-                SELECT m.minute, m.counters, m.epoch,
-                       coalesce(lag(m.counters) OVER (PARTITION BY m.process ORDER BY m.minute),
-                                CASE WHEN m.started_at >= m.minute THEN '{}'::jsonb END) AS before
-                FROM span s JOIN process_minutes m ON m.minute >= s.since - interval '1 minute')
-            SELECT t.minute AS "minute!", count(r.counters) AS "processes!: Count",
-                   coalesce(sum(done.accepted), 0)::bigint AS "accepted!: Count",
-                   coalesce(sum(done.delivered), 0)::bigint AS "delivered!: Count",
-                   coalesce(sum(done.failed), 0)::bigint AS "failed!: Count",
-                   coalesce(sum(done.retried), 0)::bigint AS "retried!: Count",
-                   coalesce(array_agg(DISTINCT (r.epoch #>> '{}')::bigint)
-                            FILTER (WHERE jsonb_typeof(r.epoch) = 'number'), '{}') AS "epochs!"
-            FROM span s
-            CROSS JOIN LATERAL generate_series(s.since, s.until, interval '1 minute') AS t(minute)
-            LEFT JOIN reported r ON r.minute = t.minute
-            LEFT JOIN LATERAL (
-                SELECT greatest(0, coalesce((r.counters ->> $2::text)::bigint, 0) - coalesce((r.before ->> $2::text)::bigint, 0)) AS accepted,
-                       greatest(0, coalesce((r.counters ->> $3::text)::bigint, 0) - coalesce((r.before ->> $3::text)::bigint, 0)) AS delivered,
-                       greatest(0, coalesce((r.counters ->> $4::text)::bigint, 0) - coalesce((r.before ->> $4::text)::bigint, 0)) AS failed,
-                       greatest(0, coalesce((r.counters ->> $5::text)::bigint, 0) - coalesce((r.before ->> $5::text)::bigint, 0)) AS retried
-                WHERE r.before IS NOT NULL) AS done ON true
-            GROUP BY t.minute ORDER BY t.minute
-            "#,
+            "queries/lane_minutes.sql",
             i32::try_from(minutes).unwrap_or(i32::MAX),
             names[0],
             names[1],
             names[2],
             names[3],
             now,
+            names[4],
         )
         .fetch_all(&self.pool)
         .await?)

@@ -153,6 +153,13 @@ pub(crate) struct MinuteDocument {
     pub(crate) failed: u64,
     /// Attempts that are followed by another.
     pub(crate) retried: u64,
+    /// Notifications that went from the queue back into the database because their subscription had its share of the slots. 0 of the push lane.
+    pub(crate) put_back: u64,
+    /// Most attempts to deliver a notification that were in flight at once, as far as the reports of the minute tell. 0 of the push lane.
+    pub(crate) in_flight: u64,
+    /// How many attempts may be in flight at once in all processes together. 0 where that is not known, and of the push lane.
+    #[schema(example = 1_024)]
+    pub(crate) slots: u64,
     /// The epochs in which the push lane was led: a new one each time that another process takes over. Empty of the other lane.
     #[schema(example = json!([17]))]
     pub(crate) epochs: Vec<i64>,
@@ -167,6 +174,9 @@ impl From<LaneMinute> for MinuteDocument {
             delivered: minute.delivered,
             failed: minute.failed,
             retried: minute.retried,
+            put_back: minute.put_back,
+            in_flight: minute.in_flight,
+            slots: minute.slots,
             epochs: minute.epochs,
         }
     }

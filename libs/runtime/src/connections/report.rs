@@ -21,6 +21,8 @@ pub struct Report {
     pub push_in_flight: u64,
     /// Attempts to deliver notifications that wait for their answer.
     pub deliveries_in_flight: u64,
+    /// For how many of them it has room; 0 where it delivers none.
+    pub delivery_slots: u64,
     /// User agents of Web Push that are connected to it.
     pub webpush_connections: u64,
     /// The epoch in which it leads the push lane, if it does.
@@ -117,6 +119,8 @@ pub struct Counters {
     pub notifications_failed: u64,
     /// Attempts to deliver a notification that are followed by another.
     pub notifications_retried: u64,
+    /// Notifications that went from the queue back into the database because their subscription had its share.
+    pub notifications_put_back: u64,
     /// What could not be tried for want of something of the process's own.
     pub own_faults: u64,
     /// Pushes claimed for sending.
@@ -153,6 +157,7 @@ impl Counters {
             notifications_delivered: count(Metric::NotificationsDelivered),
             notifications_failed: count(Metric::NotificationsFailed) + count(Metric::NotificationsGivenUp),
             notifications_retried: count(Metric::NotificationsRetried),
+            notifications_put_back: count(Metric::NotificationsSidelined),
             own_faults: count(Metric::OwnFaults),
             pushes_claimed: count(Metric::PushClaimed),
             push_attempts: count(Metric::PushSent) + count(Metric::PushErrors),
@@ -213,6 +218,7 @@ impl Report {
             counters: Counters::of(&readings),
             push_in_flight: readings.count(Metric::PushSendsInFlight),
             deliveries_in_flight: readings.count(Metric::DeliveriesInFlight),
+            delivery_slots: readings.count(Metric::DeliverySlots),
             webpush_connections: readings.count(Metric::WebpushConnections),
             leading: leads
                 .then(|| i64::try_from(readings.count(Metric::PushLeaderEpoch)).ok())

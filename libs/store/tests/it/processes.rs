@@ -137,6 +137,37 @@ async fn what_a_lane_did_is_told_by_the_minute(pool: PgPool) {
 }
 
 #[testkit::database_test]
+async fn slots_of_the_reseller_lane_are_told_as_full_as_they_were(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let (one, other) = (Uuid::now_v7(), Uuid::now_v7());
+    for (process, in_flight, put_back) in [(one, 380, 0), (one, 12, 0), (other, 5, 7)] {
+        let state = json!({
+            "counters": {"notificationsPutBack": put_back}, "deliveriesInFlight": in_flight, "deliverySlots": 400,
+        });
+        beat(&store, process, "dispatcher", &state).await;
+    }
+    // One that delivers nothing has no slots, whatever it says.
+    let state = json!({"counters": {}, "deliveriesInFlight": 3, "deliverySlots": 0});
+    beat(&store, Uuid::now_v7(), "ingest-api", &state).await;
+    // All in one minute, whichever it was.
+    sqlx::query("UPDATE process_minutes SET started_at = minute")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let now: DateTime<Utc> = sqlx::query_scalar("SELECT now()").fetch_one(&pool).await.unwrap();
+    let told = async |lane: Lane| {
+        let minutes = store.lane_minutes(lane, 2, now).await.unwrap();
+        let most = minutes.iter().map(|it| (it.in_flight, it.slots)).max().unwrap();
+        (most, minutes.iter().map(|it| it.put_back).sum::<u64>())
+    };
+    assert_eq!(told(Lane::Push).await, ((0, 0), 0));
+    let ((in_flight, slots), put_back) = told(Lane::Reseller).await;
+    assert_eq!(put_back, 7);
+    // A minute may have ended between the reports.
+    assert!(in_flight >= 380 && slots >= 400, "{in_flight} of {slots}");
+}
+
+#[testkit::database_test]
 async fn the_last_report_of_a_minute_is_kept_for_an_hour(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let process = Uuid::now_v7();

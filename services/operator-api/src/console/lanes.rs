@@ -153,6 +153,31 @@ impl Lane {
         format!("The last {time}: {}.", sums.join(", "))
     }
 
+    /// How full the slots were at most, and how many notifications found none, in a sentence; none of a lane without slots.
+    fn slots(&self) -> Option<String> {
+        let with_slots = self.minutes.iter().filter(|it| it.slots > 0);
+        let fullest = with_slots.max_by(|one, other| {
+            let (one, other) = (
+                (one.in_flight * other.slots, one.minute),
+                (other.in_flight * one.slots, other.minute),
+            );
+            one.cmp(&other)
+        })?;
+        let put_back = self.sum(|it| it.put_back);
+        let rest = match put_back {
+            0 => "none was put back".to_owned(),
+            put_back => format!(
+                "{} put back, because their subscription had its share",
+                words::number_of(put_back, "notification was", "notifications were")
+            ),
+        };
+        Some(format!(
+            "At most {} of {} slots were taken at once; {rest}.",
+            words::number(fullest.in_flight),
+            words::number(fullest.slots)
+        ))
+    }
+
     /// The epochs of the last hour, the present one last.
     fn epochs(&self) -> Vec<String> {
         let mut epochs: Vec<i64> = self

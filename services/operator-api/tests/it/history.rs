@@ -7,6 +7,7 @@ use serde_json::json;
 use store::Beat;
 use uuid::Uuid;
 
+use crate::console::{Browser, holds};
 use crate::rig::Rig;
 
 #[testkit::test]
@@ -18,7 +19,10 @@ async fn a_lane_tells_what_it_did_by_the_minute(rig: &Rig) {
         pid: 1,
         version: "0.1.0",
         uptime: Duration::ZERO,
-        state: &json!({"counters": {"pushesSent": 4, "eventsAccepted": 2}, "leading": 17}),
+        state: &json!({
+            "counters": {"pushesSent": 4, "eventsAccepted": 2, "notificationsPutBack": 3},
+            "deliveriesInFlight": 38, "deliverySlots": 40, "leading": 17,
+        }),
     };
     rig.it.store.beat(beat).await.unwrap();
     // Whichever minute that was in, it is among the last three.
@@ -35,6 +39,16 @@ async fn a_lane_tells_what_it_did_by_the_minute(rig: &Rig) {
     assert_eq!(minutes.len(), 60);
     assert!(minutes.iter().any(|minute| minute["accepted"] == 2));
     assert!(minutes.iter().all(|minute| minute["epochs"] == json!([])));
+    let full = minutes.iter().find(|minute| minute["slots"] == 40).unwrap();
+    assert_eq!((&full["inFlight"], &full["putBack"]), (&json!(38), &json!(3)));
+    let browser = Browser::with_key(rig, &rig.key).await;
+    holds(
+        &browser.see("/console/lanes").await,
+        &[
+            "At most 38 of 40 slots were taken at once; 3 notifications were put back",
+            "38 of 40</td>",
+        ],
+    );
 }
 
 #[testkit::test]

@@ -3,6 +3,7 @@
 use store::{AuditView, DeadLetterReason, DeadLetterState, DeadLetterView};
 
 use crate::explanation::{Context, Explanation, Line, Next, of_acts, resolution, resolve, sentence};
+use crate::reseller::Sentence;
 
 /// `subject` is the story of what it is about, if that is still known.
 pub fn describe(
@@ -16,13 +17,14 @@ pub fn describe(
         (None, Some(notification)) => format!("the notification {notification}"),
         (None, None) => "a message that could not be read".to_owned(),
     };
-    let made = Line {
-        at: letter.created_at,
-        text: sentence(&format!(
-            "The dead letter was made ({}, {}): {}",
-            letter.reason, letter.fingerprint, letter.detail
-        )),
-    };
+    let text = sentence(&format!(
+        "The dead letter was made ({}, {}): {}",
+        letter.reason, letter.fingerprint, letter.detail
+    ));
+    let made = Sentence::new("dead-letter-made", text)
+        .with("reason", letter.reason.to_string())
+        .with("fingerprint", &letter.fingerprint)
+        .with("detail", &letter.detail);
     let (mut lines, standing) = match subject {
         Some(subject) => (subject.story, Some(subject.headline)),
         None => (Vec::new(), None),
@@ -30,7 +32,7 @@ pub fn describe(
     // What it is about tells of its dead letters too.
     let own = format!("dead letter {}", letter.id);
     lines.retain(|line| !line.text.contains(&own));
-    lines.push(made);
+    lines.push(Line::new(letter.created_at, made));
     lines.extend(resolution(letter));
     lines.extend(of_acts(acts));
     lines.sort_by_key(|line| line.at);

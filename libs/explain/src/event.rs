@@ -7,6 +7,7 @@ use store::webhook::{EventNotification, EventView};
 
 use crate::explanation::{Context, Explanation, Line, Next, end_of, resolve, said_of, sentence};
 use crate::notification::Afterwards;
+use crate::reseller::Sentence;
 use crate::words::{endpoint, number, of};
 
 /// Most notifications that are told one by one.
@@ -73,38 +74,45 @@ fn headline(all: usize, sent: usize, failed: usize, waiting: usize) -> String {
 }
 
 fn lines(event: &EventView, context: &Context) -> Vec<Line> {
-    let test = if event.test_of.is_some() {
-        "A test event"
-    } else {
-        "Accepted"
+    let (code, test) = match event.test_of {
+        Some(_) => ("test-event", "A test event"),
+        None => ("accepted", "Accepted"),
     };
-    let mut lines = vec![Line {
-        at: event.created_at,
-        text: format!(
-            "{test}: {} of {}, known to receivers as {} ({} bytes).",
-            event.event_type,
-            event.reseller_id,
-            event.event_id,
-            number(event.body_bytes.into())
-        ),
-    }];
+    let text = format!(
+        "{test}: {} of {}, known to receivers as {} ({} bytes).",
+        event.event_type,
+        event.reseller_id,
+        event.event_id,
+        number(event.body_bytes.into())
+    );
+    let accepted = Sentence::new(code, text)
+        .with("eventType", &event.event_type)
+        .with("reseller", &event.reseller_id)
+        .with("eventId", &event.event_id)
+        .with("bytes", event.body_bytes);
+    let mut lines = vec![Line::new(event.created_at, accepted)];
     let missed = event.missed.iter().flatten().take(TOLD_MAX);
-    lines.extend(missed.map(|missed| Line {
-        at: event.created_at,
-        text: format!(
+    lines.extend(missed.map(|missed| {
+        let text = format!(
             "The subscription {} got nothing of it: {}.",
             missed.id, missed.miss
-        ),
+        );
+        let said = Sentence::new("missed", text).with("subscription", missed.id);
+        Line::new(event.created_at, said)
     }));
-    lines.extend(event.notifications.iter().take(TOLD_MAX).map(|it| Line {
-        at: it.updated_at,
-        text: format!(
+    lines.extend(event.notifications.iter().take(TOLD_MAX).map(|it| {
+        let text = format!(
             "The notification {} for {} ({}): {}",
             it.id.uuid(),
             it.subscription_id,
             endpoint(&it.url),
             standing(it, event, context)
-        ),
+        );
+        let said = Sentence::new("notification", text)
+            .with("notification", it.id.uuid())
+            .with("subscription", it.subscription_id)
+            .with("status", it.status.as_str());
+        Line::new(it.updated_at, said)
     }));
     lines.sort_by_key(|line| line.at);
     lines

@@ -6,8 +6,8 @@ use domain::reason::NotificationReason;
 use domain::subscription::PausedBy;
 use store::webhook::EventNotification;
 
+use crate::attempt::cause;
 use crate::explanation::POSSIBLY_SENT;
-use crate::notification::cause;
 use crate::words::{of, time};
 
 /// Where `notification` stands at `now`, in a sentence.

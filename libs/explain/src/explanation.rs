@@ -7,6 +7,7 @@ use chrono_tz::Tz;
 use config::Config;
 use domain::notification::RetryPolicy;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use store::push::HoldView;
 use store::{AuditView, DeadLetterState, DeadLetterView, PausePeriod, PauseView};
 use utoipa::ToSchema;
@@ -14,6 +15,7 @@ use uuid::Uuid;
 
 use crate::course::Stop;
 use crate::delay::{Cause, Delay};
+use crate::reseller::Sentence;
 use crate::words::{time, when};
 
 /// What became of one thing, in sentences. The shape is documented in docs/cli.md and stable.
@@ -45,14 +47,32 @@ pub struct Explanation {
 }
 
 /// Something that happened.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = StoryLine)]
 pub struct Line {
     /// When.
     pub at: DateTime<Utc>,
+    /// Which sentence it is; stable.
+    #[schema(value_type = String, example = "attempt-failed")]
+    pub code: &'static str,
+    /// What it names, by the name of each part; times are RFC 3339.
+    #[schema(value_type = Object)]
+    pub params: Map<String, Value>,
     /// What.
     #[schema(example = "Attempt 2 failed after 31 ms: Swrve answered 503.")]
     pub text: String,
+}
+
+impl Line {
+    pub(crate) fn new(at: DateTime<Utc>, said: Sentence) -> Self {
+        let Sentence { code, params, text } = said;
+        Self {
+            at,
+            code,
+            params,
+            text,
+        }
+    }
 }
 
 /// What happens next.
@@ -213,16 +233,20 @@ pub(crate) fn of_pauses(pauses: &[PausePeriod], since: DateTime<Utc>) -> impl It
             "" => String::new(),
             note => format!(": {note}"),
         };
-        Some(Line {
-            at: pause.paused_at.max(since),
-            text: sentence(&format!(
-                "The {} was paused from {} to {} by {}{note}",
-                pause.scope,
-                time(pause.paused_at),
-                time(resumed_at),
-                pause.paused_by
-            )),
-        })
+        let text = sentence(&format!(
+            "The {} was paused from {} to {} by {}{note}",
+            pause.scope,
+            time(pause.paused_at),
+            time(resumed_at),
+            pause.paused_by
+        ));
+        let said = Sentence::new("paused", text)
+            .with("scope", &pause.scope)
+            .with("from", pause.paused_at)
+            .with("to", resumed_at)
+            .with("by", &pause.paused_by)
+            .with("note", &pause.note);
+        Some(Line::new(pause.paused_at.max(since), said))
     })
 }
 
@@ -230,13 +254,15 @@ pub(crate) fn of_pauses(pauses: &[PausePeriod], since: DateTime<Utc>) -> impl It
 pub(crate) fn of_dead_letters(letters: &[DeadLetterView]) -> Vec<Line> {
     let mut lines = Vec::new();
     for letter in letters {
-        lines.push(Line {
-            at: letter.created_at,
-            text: format!(
-                "It got the dead letter {} ({}, {}).",
-                letter.id, letter.reason, letter.fingerprint
-            ),
-        });
+        let text = format!(
+            "It got the dead letter {} ({}, {}).",
+            letter.id, letter.reason, letter.fingerprint
+        );
+        let said = Sentence::new("dead-letter", text)
+            .with("deadLetter", letter.id)
+            .with("reason", letter.reason.to_string())
+            .with("fingerprint", &letter.fingerprint);
+        lines.push(Line::new(letter.created_at, said));
         lines.extend(resolution(letter));
     }
     lines
@@ -246,10 +272,10 @@ pub(crate) fn of_dead_letters(letters: &[DeadLetterView]) -> Vec<Line> {
 /// before that of the letter: it got the letter first.
 pub(crate) fn resolution(letter: &DeadLetterView) -> Option<Line> {
     let (at, by) = letter.resolved_at.zip(letter.resolved_by.as_deref())?;
-    let did = if letter.state == DeadLetterState::Replayed {
-        "replayed"
+    let (did, code) = if letter.state == DeadLetterState::Replayed {
+        ("replayed", "dead-letter-replayed")
     } else {
-        "discarded"
+        ("discarded", "dead-letter-discarded")
     };
     let job = letter
         .job
@@ -258,10 +284,13 @@ pub(crate) fn resolution(letter: &DeadLetterView) -> Option<Line> {
         .note
         .as_deref()
         .map_or(String::new(), |note| format!(": {note}"));
-    Some(Line {
-        at: at.max(letter.created_at),
-        text: format!("{by} {did} the dead letter{job}{}", sentence(&note)),
-    })
+    let text = format!("{by} {did} the dead letter{job}{}", sentence(&note));
+    let said = Sentence::new(code, text)
+        .with("deadLetter", letter.id)
+        .with("by", by)
+        .with("job", letter.job)
+        .with("note", &letter.note);
+    Some(Line::new(at.max(letter.created_at), said))
 }
 
 /// What was done to it by hand, as the audit log has it.
@@ -271,10 +300,12 @@ pub(crate) fn of_acts(acts: &[AuditView]) -> impl Iterator<Item = Line> {
             .note
             .as_deref()
             .map_or(String::new(), |note| format!(": {note}"));
-        Line {
-            at: act.at,
-            text: format!("{} did {}{}", act.actor, act.action, sentence(&note)),
-        }
+        let text = format!("{} did {}{}", act.actor, act.action, sentence(&note));
+        let said = Sentence::new("act", text)
+            .with("by", &act.actor)
+            .with("action", &act.action)
+            .with("note", &act.note);
+        Line::new(act.at, said)
     })
 }
 

@@ -7,15 +7,16 @@ use domain::quota::day_of;
 use domain::reason::NotificationReason;
 use domain::subscription::SubscriptionState;
 use store::timeline::NotificationTimeline;
-use store::webhook::DeliveryAttemptView;
 
+use crate::attempt::{cause_of, said_of_attempt};
 use crate::course::{Attempted, Course, Due};
 use crate::delay::{Delay, delay};
 use crate::explanation::{
     Context, Explanation, Line, Next, POSSIBLY_SENT, Rules, after_pause, of_acts, of_dead_letters, of_pauses,
     open, said_of, sentence, stops_of,
 };
-use crate::item::{Item, after, is_lost, last_failure};
+use crate::item::{Item, last_failure};
+use crate::reseller::Sentence;
 use crate::words::{endpoint, number, of, waits};
 
 /// What may still become of a notification that was not delivered and has ended, by how much that is.
@@ -85,40 +86,54 @@ impl Describer<'_> {
             .as_deref()
             .map_or(String::new(), |id| format!(" {id}"));
         let replayed = it.replayed_event();
-        let accepted = replayed.map(|at| Line {
-            at,
-            text: "Its event was accepted, and nothing was made of it for this subscription.".to_owned(),
+        let accepted = replayed.map(|at| {
+            let text = "Its event was accepted, and nothing was made of it for this subscription.";
+            Line::new(at, Sentence::new("accepted", text))
         });
         let mut lines: Vec<Line> = accepted.into_iter().collect();
-        lines.push(Line {
-            at: it.created_at,
-            text: format!(
-                "{} of the event{event} ({}, {}) for the subscription {} of {} at {}.",
-                replayed.map_or("Made", |_| "Replayed: made"),
-                it.event_type,
-                it.event,
-                it.subscription.id,
-                it.reseller,
-                endpoint(&it.subscription.url)
-            ),
-        });
-        lines.extend(it.history.iter().map(|attempt| Line {
-            at: attempt.started_at,
-            text: said_of_attempt(attempt),
-        }));
+        let (code, made) = match replayed {
+            Some(_) => ("replayed", "Replayed: made"),
+            None => ("made", "Made"),
+        };
+        let text = format!(
+            "{made} of the event{event} ({}, {}) for the subscription {} of {} at {}.",
+            it.event_type,
+            it.event,
+            it.subscription.id,
+            it.reseller,
+            endpoint(&it.subscription.url)
+        );
+        let made = Sentence::new(code, text)
+            .with("eventId", &it.event_id)
+            .with("event", it.event)
+            .with("eventType", &it.event_type)
+            .with("subscription", it.subscription.id)
+            .with("reseller", &it.reseller);
+        lines.push(Line::new(it.created_at, made));
+        lines.extend(
+            it.history
+                .iter()
+                .map(|attempt| Line::new(attempt.started_at, said_of_attempt(attempt))),
+        );
         lines.extend(of_dead_letters(&it.dead_letters));
         lines.extend(of_acts(&it.acts));
         lines.extend(of_pauses(&it.pauses, it.created_at));
         if let Some(at) = it.resent_at {
-            let text = "Sending it again was asked for; its attempts count from the beginning.".to_owned();
-            lines.push(Line { at, text });
+            let text = "Sending it again was asked for; its attempts count from the beginning.";
+            lines.push(Line::new(at, Sentence::new("resent", text)));
         }
         if let Some(at) = it.resend_ended_at() {
-            let text = match it.resend_cancellation() {
-                Some(_) => "Sending it again was cancelled; it stays delivered.".to_owned(),
-                None => "It was not sent again after all; it stays delivered.".to_owned(),
+            let (code, text) = match it.resend_cancellation() {
+                Some(_) => (
+                    "resend-cancelled",
+                    "Sending it again was cancelled; it stays delivered.",
+                ),
+                None => (
+                    "resend-ended",
+                    "It was not sent again after all; it stays delivered.",
+                ),
             };
-            lines.push(Line { at, text });
+            lines.push(Line::new(at, Sentence::new(code, text)));
         }
         lines.extend(self.waiting());
         lines.sort_by_key(|line| line.at);
@@ -199,10 +214,8 @@ impl Describer<'_> {
             (NotificationStatus::Pending, _) => "Began to wait for room in the queue.",
             _ => return None,
         };
-        Some(Line {
-            at: it.updated_at.max(it.created_at),
-            text: text.to_owned(),
-        })
+        let waits = Sentence::new("waits", text).with("reason", it.reason.as_ref().map(ToString::to_string));
+        Some(Line::new(it.updated_at.max(it.created_at), waits))
     }
 
     /// The headline, and what happens next.
@@ -551,57 +564,4 @@ pub(crate) fn attempted(it: &NotificationTimeline, rules: &Rules) -> impl Iterat
             },
         }
     })
-}
-
-fn said_of_attempt(attempt: &DeliveryAttemptView) -> String {
-    let number = attempt.number;
-    let took = after(attempt.millis);
-    let place = endpoint(&attempt.url);
-    match attempt.status {
-        AttemptStatus::InProcess => format!("Attempt {number} began, to {place}."),
-        AttemptStatus::Ok => {
-            let status = attempt
-                .response_status
-                .map_or(String::new(), |status| format!(" with {status}"));
-            format!("Attempt {number}: {place} accepted it{status}{took}.")
-        }
-        AttemptStatus::Error
-            if attempt.error_type.as_deref() == Some("OTHER") && is_lost(attempt.error.as_deref()) =>
-        {
-            format!(
-                "Attempt {number} began, to {place}, and its outcome was never recorded; it was rescued and may have been \
-             delivered."
-            )
-        }
-        AttemptStatus::Error => sentence(&format!(
-            "Attempt {number} to {place} failed{took}: {}",
-            cause_of(attempt)
-        )),
-    }
-}
-
-/// Why an attempt failed, by what is stored of it.
-pub(crate) fn cause(error_type: Option<&str>, response_status: Option<i32>, error: Option<&str>) -> String {
-    let detail = error.map_or(String::new(), |error| format!(" ({error})"));
-    match (error_type, response_status) {
-        (_, Some(status)) => format!("the endpoint answered {status}"),
-        (Some("TIMEOUT"), _) => format!("the endpoint did not answer in time{detail}"),
-        (Some("DNS"), _) => format!("the endpoint's name could not be resolved{detail}"),
-        (Some("TLS"), _) => format!("no secure connection to the endpoint came about{detail}"),
-        (Some("CONNECT"), _) => format!("the endpoint could not be reached{detail}"),
-        (Some("PROTOCOL"), _) => format!("what came from the endpoint was no HTTP{detail}"),
-        (Some("EGRESS"), _) => format!("the endpoint's address is not a public one{detail}"),
-        _ => match error {
-            Some(error) => format!("on our side, {error}"),
-            None => "on our side".to_owned(),
-        },
-    }
-}
-
-fn cause_of(attempt: &DeliveryAttemptView) -> String {
-    cause(
-        attempt.error_type.as_deref(),
-        attempt.response_status.map(i32::from),
-        attempt.error.as_deref(),
-    )
 }

@@ -15,6 +15,7 @@ use crate::explanation::{
     said_of, sentence, stops_of,
 };
 use crate::item::{Item, after, is_lost, last_failure};
+use crate::reseller::Sentence;
 use crate::words::{length, of, time};
 
 /// What became of a push.
@@ -51,14 +52,17 @@ impl Describer<'_> {
                 self.context.rules.push_zone
             )
         });
-        let mut lines = vec![Line {
-            at: push.created_at,
-            text: format!("Accepted for {} {prototype}{window}.", push.platform),
-        }];
-        lines.extend(push.history.iter().map(|attempt| Line {
-            at: attempt.started_at,
-            text: said_of_attempt(attempt, self.prototype()),
-        }));
+        let text = format!("Accepted for {} {prototype}{window}.", push.platform);
+        let accepted = Sentence::new("accepted", text)
+            .with("platform", push.platform.as_str())
+            .with("prototype", &push.message_prototype_key)
+            .with("cronExpression", &push.cron_expression);
+        let mut lines = vec![Line::new(push.created_at, accepted)];
+        lines.extend(
+            push.history
+                .iter()
+                .map(|attempt| Line::new(attempt.started_at, said_of_attempt(attempt, self.prototype()))),
+        );
         lines.extend(of_dead_letters(&self.history.dead_letters));
         lines.extend(of_acts(&self.history.acts));
         lines.extend(of_pauses(&self.history.pauses, push.created_at));
@@ -139,10 +143,13 @@ impl Describer<'_> {
             let probes = of(hold.probes.unsigned_abs(), "probe", "probes");
             let (from, to, answer) = (time(hold.since), time(until), &hold.last_answer);
             let held = format!("Swrve was out of order and the lane held from {from} to {to}, with {probes}");
-            Some(Line {
-                at: hold.since.max(push.created_at),
-                text: sentence(&format!("{held}; the last failure was: {answer}")),
-            })
+            let text = sentence(&format!("{held}; the last failure was: {answer}"));
+            let said = Sentence::new("held", text)
+                .with("from", hold.since)
+                .with("to", until)
+                .with("probes", hold.probes)
+                .with("lastAnswer", answer);
+            Some(Line::new(hold.since.max(push.created_at), said))
         })
     }
 
@@ -156,16 +163,19 @@ impl Describer<'_> {
                 || pauses
                     .any(|pause| pause.paused_at <= at && pause.resumed_at.is_none_or(|ended| at < ended))
         };
-        let text = match (push.status, push.history.last()) {
-            (PushStatus::Scheduled, _) => "Began to wait for its sending window.",
-            _ if is_held_back() => "Was held back: the lane was paused.",
-            (_, None) => "Found no room in the queue and began to wait for it.",
-            (_, Some(_)) => "Began to wait for room in the queue, to be sent again.",
+        let (code, text) = match (push.status, push.history.last()) {
+            (PushStatus::Scheduled, _) => ("waits-window", "Began to wait for its sending window."),
+            _ if is_held_back() => ("waits-paused", "Was held back: the lane was paused."),
+            (_, None) => (
+                "waits-room",
+                "Found no room in the queue and began to wait for it.",
+            ),
+            (_, Some(_)) => (
+                "waits-room",
+                "Began to wait for room in the queue, to be sent again.",
+            ),
         };
-        Line {
-            at,
-            text: text.to_owned(),
-        }
+        Line::new(at, Sentence::new(code, text))
     }
 
     /// The headline, and what happens next.
@@ -438,24 +448,34 @@ fn end_of_hold(hold: &HoldPeriod) -> Option<DateTime<Utc>> {
     hold.answered_at.or(hold.ended_at)
 }
 
-fn said_of_attempt(attempt: &AttemptView, prototype: Option<&str>) -> String {
+fn said_of_attempt(attempt: &AttemptView, prototype: Option<&str>) -> Sentence {
     let number = attempt.number;
     let took = after(attempt.millis);
-    match attempt.status {
-        AttemptStatus::InProcess => format!("Attempt {number} began."),
-        AttemptStatus::Ok => format!("Attempt {number}: Swrve accepted it{took}."),
+    let said = match attempt.status {
+        AttemptStatus::InProcess => Sentence::new("attempt-began", format!("Attempt {number} began.")),
+        AttemptStatus::Ok => {
+            let text = format!("Attempt {number}: Swrve accepted it{took}.");
+            Sentence::new("attempt-delivered", text)
+        }
         AttemptStatus::Error
             if attempt.error_type == Some(ErrorType::Other) && is_lost(attempt.other_error.as_deref()) =>
         {
-            format!(
+            let text = format!(
                 "Attempt {number} began, and its outcome was never recorded; it was rescued and may have been sent."
-            )
+            );
+            Sentence::new("attempt-lost", text)
         }
-        AttemptStatus::Error => sentence(&format!(
-            "Attempt {number} failed{took}: {}",
-            cause(attempt, prototype)
-        )),
-    }
+        AttemptStatus::Error => {
+            let why = cause(attempt, prototype);
+            let text = sentence(&format!("Attempt {number} failed{took}: {why}"));
+            Sentence::new("attempt-failed", text)
+                .with("errorType", attempt.error_type)
+                .with("swrveErrorCode", attempt.swrve_error_code)
+                .with("swrveErrorMessage", &attempt.swrve_error_message)
+                .with("otherError", &attempt.other_error)
+        }
+    };
+    said.with("attempt", number).with("millis", attempt.millis)
 }
 
 fn cause(attempt: &AttemptView, prototype: Option<&str>) -> String {

@@ -9,7 +9,7 @@ use store::PauseView;
 use store::webhook::{StateEntry, SubscriptionView, WaitingSum};
 
 use crate::explanation::{Context, Explanation, Line, Next, after_pause, said_of, sentence};
-use crate::reseller;
+use crate::reseller::{self, Sentence};
 use crate::words::{number, of, waits};
 
 /// What is read of a subscription.
@@ -145,15 +145,17 @@ impl Describer<'_> {
 
     fn lines(&self) -> Vec<Line> {
         let view = &self.facts.view;
-        let mut lines = vec![Line {
-            at: view.created_at,
-            text: format!(
-                "Made by {}; it sends {} to {}.",
-                view.reseller,
-                view.event_types.join(", "),
-                view.url
-            ),
-        }];
+        let text = format!(
+            "Made by {}; it sends {} to {}.",
+            view.reseller,
+            view.event_types.join(", "),
+            view.url
+        );
+        let made = Sentence::new("made", text)
+            .with("reseller", &view.reseller)
+            .with("eventTypes", &view.event_types)
+            .with("url", &view.url);
+        let mut lines = vec![Line::new(view.created_at, made)];
         lines.extend(self.facts.states.iter().map(|entry| {
             let own = if entry.paused {
                 "; paused by its reseller"
@@ -161,15 +163,15 @@ impl Describer<'_> {
                 ""
             };
             let held = if entry.held { "; paused by an operator" } else { "" };
-            Line {
-                at: entry.at,
-                text: format!("{}: {}{own}{held}.", entry.state, entry.reason.said()),
-            }
+            let text = format!("{}: {}{own}{held}.", entry.state, entry.reason.said());
+            let said = Sentence::new("state", text)
+                .with("state", entry.state.to_string())
+                .with("paused", entry.paused)
+                .with("held", entry.held);
+            Line::new(entry.at, said)
         }));
-        lines.extend(view.failing_since.map(|at| Line {
-            at,
-            text: "Every attempt has failed since.".to_owned(),
-        }));
+        let failing = |at| Line::new(at, Sentence::new("failing", "Every attempt has failed since."));
+        lines.extend(view.failing_since.map(failing));
         lines.sort_by_key(|line| line.at);
         lines
     }

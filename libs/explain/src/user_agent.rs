@@ -5,6 +5,7 @@
 use store::webpush::{LISTED, StoredClient, StoredMessage};
 
 use crate::explanation::{Context, Explanation, Line, Next};
+use crate::reseller::Sentence;
 use crate::words::{length, number, of};
 
 /// What is stored of a user agent. With `sought`, the message id of one of its messages, it is told of that message first.
@@ -70,18 +71,20 @@ fn of_message(message: &StoredMessage, context: &Context) -> String {
 
 fn story(stored: &StoredClient, context: &Context) -> Vec<Line> {
     let client = &stored.client;
+    let month = client.month.first_day().format("%Y-%m").to_string();
     let mut lines = vec![
-        Line {
-            at: client.created_at,
-            text: "Registered its first channel.".to_owned(),
-        },
-        Line {
-            at: client.connected_at,
-            text: format!(
-                "Connected last; it reads the month {}.",
-                client.month.first_day().format("%Y-%m")
-            ),
-        },
+        Line::new(
+            client.created_at,
+            Sentence::new("registered", "Registered its first channel."),
+        ),
+        Line::new(
+            client.connected_at,
+            Sentence::new(
+                "connected",
+                format!("Connected last; it reads the month {month}."),
+            )
+            .with("month", &month),
+        ),
     ];
     lines.extend(stored.messages.iter().map(|message| {
         let topic = message
@@ -100,17 +103,19 @@ fn story(stored: &StoredClient, context: &Context) -> Vec<Line> {
         } else {
             ""
         };
-        Line {
-            at: message.received_at,
-            text: format!(
-                "Message to the channel {}{topic}, {size}, TTL {}{over}, in the month {}.",
-                message.channel,
-                length(ttl),
-                message.month.first_day().format("%Y-%m")
-            ),
-        }
+        let text = format!(
+            "Message to the channel {}{topic}, {size}, TTL {}{over}, in the month {}.",
+            message.channel,
+            length(ttl),
+            message.month.first_day().format("%Y-%m")
+        );
+        let said = Sentence::new("message", text)
+            .with("topic", &message.topic)
+            .with("bytes", message.bytes)
+            .with("ttlSeconds", ttl.as_secs());
+        Line::new(message.received_at, said)
     }));
-    lines.sort();
+    lines.sort_by(|one, other| (one.at, &one.text).cmp(&(other.at, &other.text)));
     lines
 }
 

@@ -11,9 +11,9 @@ use store::webhook::{DeliveryAttemptView, StateEntry};
 use utoipa::ToSchema;
 
 use super::{Sentence, late};
+use crate::attempt::cause;
 use crate::explanation::{Rules, sentence};
 use crate::item::{after, is_lost};
-use crate::notification::cause;
 use crate::words::{number, of, when};
 
 /// Something that happened or will, in a sentence.

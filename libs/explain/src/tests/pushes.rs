@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use domain::push::{AttemptStatus, ErrorType, PushStatus};
 use domain::reason::PushReason;
+use serde_json::json;
 use store::DeadLetterState;
 use store::push::Ahead;
 use store::timeline::PushTimeline;
@@ -229,6 +230,21 @@ fn a_paused_lane_explains_every_push_that_waits_and_says_how_to_go_on() {
             "Is held back: the lane push is paused by ann (1) since 2026-11-21 11:30:00 UTC: incident 17."
         );
         assert_eq!(story.commands[0], "postrider resume lane push");
+    }
+}
+
+#[test]
+fn what_happened_to_a_push_has_a_code_and_what_it_names() {
+    let story = crate::push(&push(PushStatus::Retry, 1), &context());
+    let codes: Vec<_> = story.story.iter().map(|line| line.code).collect();
+    assert_eq!(codes, ["accepted", "attempt-failed"]);
+    let params = &story.story[1].params;
+    for (name, value) in [
+        ("errorType", json!("SWRVE")),
+        ("swrveErrorCode", json!(503)),
+        ("attempt", json!(1)),
+    ] {
+        assert_eq!(params[name], value, "{name}");
     }
 }
 

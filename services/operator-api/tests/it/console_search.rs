@@ -37,6 +37,18 @@ async fn traced(rig: &Rig) -> [String; 4] {
 }
 
 #[testkit::test]
+async fn a_story_shows_the_codes_and_parameters_that_the_api_gives(rig: &Rig) {
+    let push = PushRow::in_state(PushState::Failed).make(&rig.it.pool).await;
+    let told = rig.see(&format!("/explain/{}", push.id.uuid())).await;
+    let viewer = Browser::of(rig, Role::Viewer).await;
+    let page = viewer.see(&format!("/console/explain/{}", push.id.uuid())).await;
+    holds(&page, &["<summary>Codes and parameters</summary>", "platform "]);
+    for line in told["story"].as_array().unwrap() {
+        holds(&page, &[&format!(">{}</td>", line["code"].as_str().unwrap())]);
+    }
+}
+
+#[testkit::test]
 async fn the_trace_of_a_story_can_be_copied(rig: &Rig) {
     let viewer = Browser::of(rig, Role::Viewer).await;
     for page in traced(rig).await {

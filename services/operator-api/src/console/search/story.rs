@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, NaiveDateTime, Utc};
 use domain::notification::NotificationStatus;
-use explain::{Explanation, Next};
+use explain::{Explanation, Line, Next};
 use http::StatusCode;
 use http_api::{Name, Params, Problem, ProblemKind};
 use serde::Deserialize;
@@ -86,16 +86,24 @@ impl Story {
     }
 
     /// The icon of a line of the story.
-    fn tone(&self, text: &str) -> &'static str {
-        if text.contains(" accepted it") || text.contains("was delivered") {
-            "ok"
-        } else if text.starts_with("Attempt ") && text.contains(" failed") {
-            "warn"
-        } else if text.contains("dead letter") {
-            "bad"
-        } else {
-            "wait"
+    fn tone(&self, line: &Line) -> &'static str {
+        match line.code {
+            "attempt-delivered" => "ok",
+            "attempt-failed" => "warn",
+            "notification" if line.params["status"] == NotificationStatus::Sent.as_str() => "ok",
+            code if code.starts_with("dead-letter") => "bad",
+            _ => "wait",
         }
+    }
+
+    /// What a line of the story names, as the API has it: `status 503`.
+    fn params(&self, line: &Line) -> Vec<String> {
+        let named = line.params.iter().filter(|(_, value)| !value.is_null());
+        let named = named.map(|(name, value)| match value.as_str() {
+            Some(text) => format!("{name} {text}"),
+            None => format!("{name} {value}"),
+        });
+        named.collect()
     }
 }
 

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use chrono::{DateTime, TimeDelta, Utc};
 use explain::words::time;
-use http_api::{FieldProblem, Payload, Problem};
+use http_api::{FieldProblem, Payload, Problem, TakesBodies as _};
 use store::PauseView;
 
 use super::act::{ActForm, Asked};
+use super::export::{self, Column, Rows};
 use super::frame::{Frame, Page};
 use super::resellers::{self, place_of_reseller, place_of_subscription, subscription};
 use super::visit::Fields;
@@ -25,7 +26,9 @@ const DIALOGS_MAX: usize = 50;
 
 /// The pages.
 pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new().route("/console/pauses", get(page))
+    Router::new()
+        .route("/console/pauses", get(page))
+        .route("/console/pauses/export", get(export))
 }
 
 /// After how many hours a pause can end by itself, as the form offers it.
@@ -116,6 +119,40 @@ struct InForce {
 struct Pauses {
     frame: Frame,
     pauses: Vec<InForce>,
+}
+
+impl Pauses {
+    /// Where the list is as a file.
+    fn file(&self, format: &str) -> String {
+        export::link(&self.frame, "/console/pauses/export", format)
+    }
+}
+
+/// What a file of pauses has.
+const COLUMNS: [Column; 9] = [
+    ("scope", "/scope"),
+    ("key", "/key"),
+    ("resellerId", "/resellerId"),
+    ("name", "/name"),
+    ("pausedAt", "/pausedAt"),
+    ("until", "/until"),
+    ("pausedBy", "/pausedBy"),
+    ("note", "/note"),
+    ("waiting", "/waiting"),
+];
+
+/// The list as a file. It comes at once.
+async fn export(State(app): State<Arc<App>>, _: Viewer, frame: Frame) -> Result<Response, Problem> {
+    let part = move |_: Option<String>| {
+        let app = Arc::clone(&app);
+        async move {
+            let deadline = app.deadline();
+            let Json(list) = pauses::list(State(app), Viewer { deadline }).await?;
+            let by_operators = list.items.into_iter().filter(|it| !it.pause.by_reseller);
+            Ok(Rows::of(&by_operators.collect::<Vec<_>>(), None))
+        }
+    };
+    export::file(&frame, "pauses", &COLUMNS, part).await
 }
 
 async fn page(

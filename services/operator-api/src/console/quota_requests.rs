@@ -12,12 +12,13 @@ use domain::quota::{day_of, start_of};
 use domain::subscription::QuotaRequestStatus;
 use explain::words;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
+use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind, TakesBodies as _};
 use serde::Deserialize;
 use store::webhook::QuotaRequestView;
 use uuid::Uuid;
 
 use super::act::{self, ActForm};
+use super::export::{self, Column, Rows};
 use super::frame::{Frame, Page, done};
 use super::markup::{self, Markup};
 use super::resellers::subscription::{Quota, quota};
@@ -28,6 +29,8 @@ use crate::quota_requests::{self, ApprovalPayload, DenialPayload, ListedDocument
 use crate::request::{Administrator, Viewer};
 
 const HERE: &str = "/console/quota-requests";
+/// The status of the requests that are shown when nothing is said.
+const OPEN: &str = "REQUESTED";
 /// How many requests a page has: what each subscription has now is read one by one.
 const PART: u32 = 25;
 /// Of how many days the use is shown beside a request, the present one included.
@@ -37,6 +40,7 @@ const DAYS: u64 = 28;
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route(HERE, get(page))
+        .route("/console/quota-requests/export", get(export))
         .route(
             "/console/quota-requests/{id}/approve",
             get(ask_to_approve).post(approve),
@@ -142,7 +146,54 @@ struct QuotaRequests {
     next: Option<String>,
 }
 
+/// What a file of quota requests has.
+const COLUMNS: [Column; 14] = [
+    ("id", "/id"),
+    ("resellerId", "/resellerId"),
+    ("subscriptionId", "/subscriptionId"),
+    ("status", "/status"),
+    ("dailyQuota", "/dailyQuota"),
+    ("requestsPerSecond", "/requestsPerSecond"),
+    ("percentOfSends", "/percentOfSends"),
+    ("reason", "/reason"),
+    ("granted", "/granted"),
+    ("grantedPerSecond", "/grantedPerSecond"),
+    ("note", "/note"),
+    ("decidedBy", "/decidedBy"),
+    ("createdAt", "/createdAt"),
+    ("decidedAt", "/decidedAt"),
+];
+
+/// Of which status the operation lists requests when the page is asked for those of this one.
+fn of_status(asked: &str) -> Option<String> {
+    Some(asked.to_owned()).filter(|status| status != "ALL")
+}
+
+/// The list as a file.
+async fn export(State(app): State<Arc<App>>, _: Viewer, frame: Frame) -> Result<Response, Problem> {
+    let asked = frame.clone();
+    let part = move |cursor: Option<String>| {
+        let (app, frame) = (Arc::clone(&app), asked.clone());
+        async move {
+            let Params(params) = export::params::<QuotaRequestParams>(&frame, cursor.as_deref()).await?;
+            let params = QuotaRequestParams {
+                status: of_status(params.status.as_deref().unwrap_or(OPEN)),
+                ..params
+            };
+            let deadline = app.deadline();
+            let list = quota_requests::list(State(app), Viewer { deadline }, Params(params)).await?;
+            Ok(Rows::from(list.0))
+        }
+    };
+    export::file(&frame, "quota-requests", &COLUMNS, part).await
+}
+
 impl QuotaRequests {
+    /// Where the list is as a file.
+    fn file(&self, format: &str) -> String {
+        export::link(&self.frame, "/console/quota-requests/export", format)
+    }
+
     fn tabs(&self) -> [(&'static str, &'static str); 4] {
         [
             ("REQUESTED", "Open"),
@@ -159,9 +210,9 @@ async fn page(
     frame: Frame,
     Params(chosen): Params<Chosen>,
 ) -> Result<impl IntoResponse, Problem> {
-    let status = chosen.status.unwrap_or_else(|| "REQUESTED".to_owned());
+    let status = chosen.status.unwrap_or_else(|| OPEN.to_owned());
     let params = QuotaRequestParams {
-        status: Some(status.clone()).filter(|status| status != "ALL"),
+        status: of_status(&status),
         limit: Some(PART),
         cursor: chosen.cursor,
     };

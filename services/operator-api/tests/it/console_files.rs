@@ -108,6 +108,7 @@ async fn groups_jobs_resellers_and_mails_are_files_too(rig: &Rig) {
         .await;
     let waits = mail(rig, first, ("SECURITY_CHANGED", "PENDING"), 300).await;
     let failed = mail(rig, other, ("QUOTA_DECIDED", "FAILED"), -30).await;
+    rig.act("/lanes/push/pause", &json!({"note": "why"}), 200).await;
     let viewer = Browser::of(rig, Role::Viewer).await;
 
     for (page, file) in [
@@ -168,6 +169,24 @@ async fn groups_jobs_resellers_and_mails_are_files_too(rig: &Rig) {
             1,
         ),
         (
+            "/console/pauses/export?",
+            "scope,key,resellerId,",
+            "lane,push,,".to_owned(),
+            2,
+        ),
+        (
+            "/console/quota-requests/export?",
+            "id,resellerId,subscriptionId,",
+            String::new(),
+            1,
+        ),
+        (
+            "/console/quota-requests/export?status=ALL&",
+            "id,resellerId,subscriptionId,",
+            String::new(),
+            1,
+        ),
+        (
             "/console/mails/export?",
             "id,kind,status,",
             format!("{waits},SECURITY_CHANGED,PENDING,"),
@@ -195,6 +214,7 @@ async fn groups_jobs_resellers_and_mails_are_files_too(rig: &Rig) {
         "/console/mails/export?format=csv&sttaus=SENT",
         "/console/subscriptions/export?format=csv&state=GONE",
         "/console/subscriptions/export?format=xls",
+        "/console/quota-requests/export?format=csv&status=GONE",
     ] {
         assert_eq!(viewer.get(wrong).await.status, 400, "{wrong}");
     }

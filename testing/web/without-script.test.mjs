@@ -25,6 +25,21 @@ test("on-call signs in, finds what an identifier is about, and sends it again", 
   await those.forget();
 });
 
+test("several dead letters are chosen by identifier and sent again", async () => {
+  const those = await failed("by-id", 2);
+  const letters = await those.open();
+  const page = await signedIn("operator", withoutScript);
+  await page.see(`/console/dead-letters/list?${those.query}`);
+  await page.getByText("Choose by identifier").click();
+  await page.getByLabel("Identifiers").fill(letters.map(({ id }) => id).join("\n"));
+  await page.getByRole("button", { name: "Replay these…" }).click();
+  await page.getByText("2 chosen one by one").waitFor();
+  await page.locator("main form.form").getByRole("button", { name: /^Replay/ }).click();
+  await until("they are no dead letters any more", async () => (await those.open()).length === 0);
+  await page.end();
+  await those.forget();
+});
+
 test("a lane is paused and resumed with a note and its name", async () => {
   const page = await signedIn("operator", withoutScript);
   const act = async (verb) => {

@@ -6,7 +6,7 @@ mod pace;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -17,7 +17,7 @@ use store::push::{HoldView, SWRVE};
 use self::earlier::{Earlier, earlier};
 use self::pace::Pace;
 use super::act::{ActForm, note, typed};
-use super::frame::{Frame, Page, done_if};
+use super::frame::{Frame, Page, done_if, see_other};
 use super::pauses::{asked_end, paused, pausing};
 use super::retries::lane_form;
 use super::visit::Fields;
@@ -33,6 +33,7 @@ use crate::status::{
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/console/lanes", get(page))
+        .route("/console/lanes/{lane}", get(place))
         .route("/console/lanes/{lane}/pause", get(ask_to_pause).post(pause))
         .route("/console/lanes/{lane}/resume", get(ask_to_resume).post(resume))
 }
@@ -451,6 +452,13 @@ fn form(lane: &'static str, is_paused: bool, document: Option<&LaneDocument>, fr
             "/console/lanes".to_owned(),
         )
     }
+}
+
+/// The address of one lane leads to its place on the page of both.
+async fn place(Name(lane): Name, RawQuery(query): RawQuery) -> Result<Response, Problem> {
+    let lane = known(&lane)?;
+    let query = query.map_or(String::new(), |query| format!("?{query}"));
+    Ok(see_other(&format!("/console/lanes{query}#{lane}")))
 }
 
 pub(super) fn known(lane: &str) -> Result<&'static str, Problem> {

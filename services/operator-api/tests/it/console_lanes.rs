@@ -26,6 +26,9 @@ async fn a_lane_is_paused_and_resumed_by_its_name_and_with_a_note(rig: &Rig) {
             "data-expect=\"push\"",
         ],
     );
+    let one = browser.get("/console/lanes/reseller?minutes=5").await;
+    assert_eq!(one.header("location"), "/console/lanes?minutes=5#reseller");
+    assert_eq!(browser.get("/console/lanes/none").await.status, 404);
     let pause = "/console/lanes/push/pause";
     holds(
         &browser.see(pause).await,

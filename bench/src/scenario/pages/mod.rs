@@ -272,7 +272,8 @@ async fn file(console: &Visit, operator: &Service, section: &mut Section) -> Res
     let (before, started) = (peak(), Instant::now());
     let answer = console.get(PATH, None).await?;
     let took = started.elapsed().as_secs_f64() * 1e3;
-    let rows = answer.body.split(|byte| *byte == b'\n').count().saturating_sub(2);
+    // The heads, what says that there are more, and what stands after the last line are no rows.
+    let rows = answer.body.split(|byte| *byte == b'\n').count().saturating_sub(3);
     section.row(
         Row::new(format!("a file of {rows} dead letters"), took, Unit::Milliseconds)
             .target(Target::Under(FILE_LIMIT)),

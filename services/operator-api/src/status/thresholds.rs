@@ -22,8 +22,8 @@ pub(crate) const LOST: Duration = Duration::from_secs(2 * 60);
 pub(crate) const SWRVE_FAILING_SHARE: f64 = 0.5;
 /// Attempts in a second below which such a part says nothing.
 pub(crate) const SWRVE_ATTEMPTS_PER_SECOND: f64 = 0.05;
-/// For how long Swrve may accept nothing before it matters however few pushes wait for it.
-pub(crate) const SWRVE_FAILING: Duration = Duration::from_secs(5 * 60);
+/// For how long Swrve may accept nothing of what it was asked before it matters however few pushes that was.
+pub(crate) const SWRVE_FAILING: Duration = Duration::from_secs(30);
 
 /// The part of the pushes and events handed in lately that may be answered with 5xx, and how many of them in a second.
 pub(crate) const INGEST_ERROR_SHARE: f64 = 0.05;

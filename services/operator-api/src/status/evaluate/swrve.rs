@@ -15,6 +15,8 @@ const FEW_PUSHES: u64 = 10;
 /// One failure between many successes is the last answer at the moment of a report now and then: at the pace of a lane that is busy, nothing
 /// but failures for as long as this is an outage.
 const LASTING: Duration = Duration::from_secs(5);
+/// For how long what waits may have failed, where the sender has asked Swrve for nothing since it began: it does so when the next retry is due.
+const NOT_ASKED: Duration = Duration::from_secs(5 * 60);
 
 /// At most one: while the lane is held, or makes up for it, the failures that led to that are told as what they are.
 pub(super) fn evaluate(known: &Known<'_>) -> Option<Finding> {
@@ -76,11 +78,24 @@ fn held(known: &Known<'_>) -> Option<Finding> {
 fn accepts_nothing(known: &Known<'_>) -> Option<Finding> {
     let (since, lasting, is_heard) = failing_since(known)?;
     let waiting = waiting(known);
-    let matters = is_heard && waiting >= FEW_PUSHES || waiting > 0 && lasting >= SWRVE_FAILING;
-    let (severity, left) = match waiting {
-        0 => (Severity::Notice, "no push waits".to_owned()),
-        _ if matters => (Severity::Warning, of(waiting, "push waits", "pushes wait")),
-        _ => (Severity::Notice, of(waiting, "push waits", "pushes wait")),
+    // What was tried may have been given up meanwhile: that nothing waits says nothing of Swrve.
+    let matters = if is_heard {
+        waiting >= FEW_PUSHES || lasting >= SWRVE_FAILING
+    } else {
+        waiting > 0 && lasting >= NOT_ASKED
+    };
+    let severity = if matters {
+        Severity::Warning
+    } else {
+        Severity::Notice
+    };
+    let left = match waiting {
+        0 => "no push waits or is being tried".to_owned(),
+        some => of(
+            some,
+            "push waits or is being tried",
+            "pushes wait or are being tried",
+        ),
     };
     Some(finding(
         severity,

@@ -153,6 +153,28 @@ fn that_swrve_fails_is_told_until_it_has_accepted_something() {
     assert_eq!(evaluate(&facts), []);
 }
 
+/// Two pushes between which nothing is tried are too few for the alerts, which look at rates, and for the lane to be held.
+#[test]
+fn an_outage_that_few_pushes_meet_is_not_healthy() {
+    let mut facts = running();
+    for second in 5..120 {
+        hears(&mut facts, Some(Duration::from_secs(second)));
+        let depths = &mut tables(&mut facts).push.depths;
+        (depths.retry, depths.sending) = if second % 60 < 2 { (0, 2) } else { (2, 0) };
+        let findings = evaluate(&facts);
+        let said = "; 2 pushes wait or are being tried.";
+        let is_told = |it: &Finding| it.id == "swrve-fails" && it.text.ends_with(said);
+        assert!(findings.iter().any(is_told), "after {second} s: {findings:#?}");
+        let expected = if second < 30 {
+            "Healthy"
+        } else {
+            "Something is wrong"
+        };
+        let headline = StatusDocument::of(&facts, findings).headline;
+        assert_eq!(headline, expected, "after {second} s");
+    }
+}
+
 #[test]
 fn what_was_held_between_two_looks_was_not_well() {
     let mut facts = running();

@@ -18,31 +18,32 @@ pub(super) const CASES: &[Case] = &[
             tables(f).push.depths.retry = 300;
         },
         "Swrve has accepted nothing since 2026-11-21 11:59:20 UTC (40 s ago), its last answers to pushes that wait are: 503 Service Unavailable (41), no \
-         answer within 6000 ms (3); 300 pushes wait.",
+         answer within 6000 ms (3); 300 pushes wait or are being tried.",
     ),
     (
         "swrve-fails",
         Severity::Warning,
         |f| {
-            hears(f, Some(6 * MINUTE));
+            hears(f, Some(Duration::from_secs(30)));
             tables(f).push.depths.sending = 1;
         },
-        "1 push waits.",
+        "1 push waits or is being tried.",
     ),
     (
         "swrve-fails",
         Severity::Notice,
         |f| {
-            hears(f, Some(MINUTE));
+            hears(f, Some(Duration::from_secs(29)));
             tables(f).push.depths.retry = 1;
         },
-        "1 push waits.",
+        "1 push waits or is being tried.",
     ),
+    // What was tried was given up, and nothing has been accepted since.
     (
         "swrve-fails",
-        Severity::Notice,
+        Severity::Warning,
         |f| hears(f, Some(60 * MINUTE)),
-        "no push waits.",
+        "no push waits or is being tried.",
     ),
     // Few wait, and most attempts fail all the same: that pages.
     (

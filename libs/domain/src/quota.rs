@@ -57,6 +57,16 @@ impl Budget {
         u64::from(quota).saturating_sub(current.used)
     }
 
+    /// How much of `today` is used: as many as were charged to it, also where that is more than `quota`, which was lowered since. All of it when
+    /// the day that was charged lies ahead. `before` as in [`Budget::free`].
+    pub fn used_on(self, today: NaiveDate, before: u32, quota: u32) -> u64 {
+        let current = self.on(today, before);
+        if current.day > today {
+            return quota.into();
+        }
+        current.used.min(before.into())
+    }
+
     /// Charges up to `count` to `today`; returns the budget after that and how many were charged. `before` as in
     /// [`Budget::free`].
     pub fn charge(self, today: NaiveDate, before: u32, quota: u32, count: u64) -> (Self, u64) {
@@ -178,6 +188,9 @@ mod tests {
         assert_eq!(used.free(day(1), 100, 10), 0);
         assert_eq!(used.free(day(1), 100, 1_000), 920);
         assert_eq!(used.free(day(2), 100, 10), 10, "nothing is owed on the day after");
+        let used_on =
+            [(day(1), 10), (day(1), 1_000), (day(2), 10)].map(|(on, quota)| used.used_on(on, 100, quota));
+        assert_eq!(used_on, [80, 80, 0], "what was used stays");
     }
 
     #[test]
@@ -185,6 +198,7 @@ mod tests {
         let budget = Budget { day: day(5), used: 3 };
         assert_eq!(budget.free(day(4), 10, 10), 0);
         assert_eq!(budget.free(day(5), 10, 10), 7);
+        assert_eq!([4, 5].map(|d| budget.used_on(day(d), 10, 10)), [10, 3]);
     }
 
     #[test]
@@ -196,6 +210,10 @@ mod tests {
         assert_eq!(
             [1, 2, 3, 4].map(|d| given_out.free(day(d), 10, 10)),
             [0, 0, 5, 10]
+        );
+        assert_eq!(
+            [1, 2, 3, 4].map(|d| given_out.used_on(day(d), 10, 10)),
+            [10, 10, 5, 0]
         );
     }
 

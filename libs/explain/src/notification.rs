@@ -383,7 +383,7 @@ impl Describer<'_> {
         let today = day_of(self.context.now, self.context.rules.quota_zone);
         let quota = subscription.daily_quota.unwrap_or(self.context.rules.daily_quota);
         let used = match (subscription.budget_day, subscription.budget_used) {
-            (Some(day), Some(used)) if day == today => used.min(quota),
+            (Some(day), Some(used)) if day == today => used,
             (Some(day), _) if day < today => 0,
             _ => quota,
         };

@@ -129,9 +129,10 @@ impl Describer<'_> {
         let (view, rules) = (&self.facts.view, &self.context.rules);
         let daily = view.daily_quota.unwrap_or(rules.daily_quota);
         let today = day_of(self.context.now, rules.quota_zone);
-        let used = self.facts.budget.map_or(0, |(budget, quota)| {
-            u64::from(daily).saturating_sub(budget.free(today, quota, daily))
-        });
+        let used = self
+            .facts
+            .budget
+            .map_or(0, |(budget, quota)| budget.used_on(today, quota, daily));
         let rate = view.requests_per_second.or(rules.requests_per_second);
         let rate = rate.map_or(String::new(), |rate| {
             format!("; at most {} a second", of(rate.into(), "attempt", "attempts"))
@@ -326,15 +327,16 @@ mod tests {
         facts.budget = Some((
             Budget {
                 day: today,
-                used: 100,
+                used: 120,
             },
-            100,
+            // The quota was lowered since.
+            120,
         ));
         let told = describe(&facts, &context());
         assert!(
             told.headline.contains(
                 "At least 1,002 notifications wait: 1,000 for the daily quota, 2 for another attempt after a failed one. Of its daily \
-                 quota of 100 it has used 100 today"
+                 quota of 100 it has used 120 today"
             ),
             "{}",
             told.headline

@@ -139,7 +139,7 @@ pub(crate) struct QuotaUseDocument {
     /// Notifications a day.
     #[schema(example = 1_000_000)]
     pub(crate) daily_quota: u32,
-    /// Those of today that are sent or have their place.
+    /// Those of today that are sent or have their place; more than the quota when that was lowered since.
     #[schema(example = 812_345)]
     pub(crate) used_today: u64,
     /// When the next day begins.
@@ -328,9 +328,10 @@ fn quota(app: &App, view: &SubscriptionView, facts: &Facts) -> QuotaUseDocument 
         .daily_quota
         .unwrap_or(app.config.reseller.subscription.daily_quota);
     let today = day_of(facts.now, zone);
-    let used = facts.budgets.get(&view.id).map_or(0, |(budget, quota)| {
-        u64::from(daily_quota) - budget.free(today, *quota, daily_quota)
-    });
+    let used = facts
+        .budgets
+        .get(&view.id)
+        .map_or(0, |(budget, quota)| budget.used_on(today, *quota, daily_quota));
     let tomorrow = today.checked_add_days(Days::new(1)).unwrap_or(today);
     QuotaUseDocument {
         daily_quota,

@@ -40,7 +40,7 @@ pub(crate) struct QuotaDocument {
     /// Notifications a day.
     #[schema(example = 1_000_000)]
     pub(crate) daily_quota: u32,
-    /// Those of today that are sent or have their place.
+    /// Those of today that are sent or have their place; more than the quota when that was lowered since.
     #[schema(example = 812_345)]
     pub(crate) used_today: u64,
     /// What is left of today.
@@ -157,15 +157,18 @@ fn document(view: QuotaView, config: &Config, now: DateTime<Utc>) -> QuotaDocume
     let (defaults, zone) = (&config.reseller.subscription, config.reseller.quota.time_zone);
     let daily_quota = view.daily_quota.unwrap_or(defaults.daily_quota);
     let today = day_of(now, zone);
-    let used = view.budget.map_or(0, |(budget, quota)| {
-        u64::from(daily_quota) - budget.free(today, quota, daily_quota)
-    });
+    let (used, left) = view
+        .budget
+        .map_or((0, u64::from(daily_quota)), |(budget, quota)| {
+            let used = budget.used_on(today, quota, daily_quota);
+            (used, budget.free(today, quota, daily_quota))
+        });
     let tomorrow = today.checked_add_days(Days::new(1)).unwrap_or(today);
     let (began, resets_at) = (start_of(today, zone), start_of(tomorrow, zone));
     QuotaDocument {
         daily_quota,
         used_today: used,
-        remaining_today: u64::from(daily_quota).saturating_sub(used),
+        remaining_today: left,
         used_up_at: used_up_at((began, now), (used, daily_quota.into())).filter(|at| *at < resets_at),
         scheduled: view.scheduled,
         resets_at,
@@ -188,7 +191,7 @@ pub(crate) struct QuotaDaysDocument {
     pub(crate) time_zone: &'static str,
     /// The present day.
     pub(crate) today: NaiveDate,
-    /// Those of today that are sent or have their place.
+    /// Those of today that are sent or have their place; more than the quota when that was lowered since.
     #[schema(example = 812_345)]
     pub(crate) used_today: u64,
     /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. The time of

@@ -98,6 +98,9 @@ const DAYS: [ShownColumn; 4] = [
     (Column::whole("ended").spare(1), "/ended"),
 ];
 
+/// What the columns of the days count.
+const COUNTED: &str = "used: what was charged to the day; ended: what was delivered or failed for good on it, whichever day that was charged to";
+
 /// A quota request by itself.
 const REQUEST: [Shown; 5] = [
     ("asked for", "/dailyQuota"),
@@ -151,6 +154,7 @@ async fn days(subscription: Uuid, common: &Common) -> anyhow::Result<()> {
     let form = common.form();
     form.print(&document, || shown::list(&document["days"], DAYS))?;
     if form.is_for_people() {
+        output::note(COUNTED);
         output::note(format_args!(
             "{} on the busiest of these days, with what waits today; the quota is {} (days begin in {})",
             shown::cell(&document, "/busiest"),

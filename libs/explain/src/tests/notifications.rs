@@ -66,6 +66,19 @@ const DELIVERIES: &[DeliveryCase] = &[
         "Waits in line until tomorrow: quota 10,000 of 10,000 used today. By the quota as it is now, its turn comes at 2026-11-22 01:00:00 UTC (in 13 h).",
         "The retry-worker puts it into the queue.",
     ),
+    // The quota was lowered since.
+    (
+        NotificationStatus::Scheduled,
+        0,
+        |it| {
+            it.reason = Some(NotificationReason::Quota);
+            it.next_attempt_at = Some(now() + TimeDelta::hours(13));
+            it.subscription.daily_quota = Some(2);
+            (it.subscription.budget_day, it.subscription.budget_used) = (Some(now().date_naive()), Some(12));
+        },
+        "Waits in line until tomorrow: quota 12 of 2 used today. By the quota as it is now, its turn comes at 2026-11-22 01:00:00 UTC (in 13 h).",
+        "The retry-worker puts it into the queue.",
+    ),
     (
         NotificationStatus::Scheduled,
         0,

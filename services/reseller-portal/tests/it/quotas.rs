@@ -51,6 +51,28 @@ async fn the_use_of_a_day_is_shown_and_goes_over_to_the_next(portal: Portal) {
 }
 
 #[testkit::test]
+async fn what_was_used_before_the_quota_was_lowered_is_shown(portal: Portal) {
+    let id = SubscriptionRow::active().daily_quota(2).make(&portal.pool).await;
+    take(&portal, id, 12, 5_000).await;
+    let quota = portal.see(&format!("/subscriptions/{id}/quota")).await;
+    assert_eq!(
+        (&quota["usedToday"], &quota["remainingToday"], &quota["usedUpAt"]),
+        (&json!(12), &json!(0), &json!(portal.now()))
+    );
+    let days = portal.see(&format!("/subscriptions/{id}/quota/days")).await;
+    assert_eq!(
+        (
+            &days["busiest"],
+            &days["days"][27]["used"],
+            &days["days"][27]["quota"]
+        ),
+        (&json!(12), &json!(12), &json!(2))
+    );
+    let overview = portal.see("/overview").await;
+    assert_eq!(overview["subscriptions"][0]["quota"]["usedToday"], 12);
+}
+
+#[testkit::test]
 async fn a_subscription_without_limits_of_its_own_has_the_defaults(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| {
         config.reseller.subscription.daily_quota = 77;

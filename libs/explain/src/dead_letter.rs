@@ -5,6 +5,9 @@ use store::{AuditView, DeadLetterReason, DeadLetterState, DeadLetterView};
 use crate::explanation::{Context, Explanation, Line, Next, of_acts, resolution, resolve, sentence};
 use crate::reseller::Sentence;
 
+/// The acts of the audit log that resolve it.
+const RESOLVING: [&str; 2] = ["dead-letter.replay", "dead-letter.discard"];
+
 /// `subject` is the story of what it is about, if that is still known.
 pub fn describe(
     letter: &DeadLetterView,
@@ -31,10 +34,13 @@ pub fn describe(
     };
     // What it is about tells of its dead letters too.
     let own = format!("dead letter {}", letter.id);
-    lines.retain(|line| !line.text.contains(&own));
+    let resolution = resolution(letter);
+    lines.retain(|line| !line.text.contains(&own) && resolution.as_ref() != Some(line));
     lines.push(Line::new(letter.created_at, made));
-    lines.extend(resolution(letter));
-    lines.extend(of_acts(acts));
+    // Its resolution tells what one that is resolved by itself has in the audit log, too.
+    let is_told = |act: &&AuditView| resolution.is_some() && RESOLVING.contains(&act.action.as_str());
+    lines.extend(of_acts(acts.iter().filter(|act| !is_told(act))));
+    lines.extend(resolution);
     lines.sort_by_key(|line| line.at);
     let standing = standing.map_or(String::new(), |standing| {
         format!(" Where that stands: {standing}")

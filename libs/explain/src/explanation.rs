@@ -294,8 +294,8 @@ pub(crate) fn resolution(letter: &DeadLetterView) -> Option<Line> {
 }
 
 /// What was done to it by hand, as the audit log has it.
-pub(crate) fn of_acts(acts: &[AuditView]) -> impl Iterator<Item = Line> {
-    acts.iter().map(|act| {
+pub(crate) fn of_acts<'a>(acts: impl IntoIterator<Item = &'a AuditView>) -> impl Iterator<Item = Line> {
+    acts.into_iter().map(|act| {
         let note = act
             .note
             .as_deref()

@@ -316,3 +316,24 @@ fn a_dead_letter_tells_of_what_it_is_about() {
         "{story:?}"
     );
 }
+
+#[test]
+fn a_dead_letter_tells_once_that_it_was_resolved() {
+    for (state, action, said) in [
+        (DeadLetterState::Replayed, "dead-letter.replay", "replayed"),
+        (DeadLetterState::Discarded, "dead-letter.discard", "discarded"),
+    ] {
+        let acted = act(action);
+        let mut letter = dead_letter(Some(Uuid::from_u128(1)), None);
+        letter.created_at = now() - TimeDelta::minutes(3);
+        (letter.state, letter.resolved_at) = (state, Some(acted.at));
+        (letter.resolved_by, letter.note) = (Some(acted.actor.clone()), acted.note.clone());
+        let mut history = push(PushStatus::Failed, 1);
+        history.dead_letters = vec![letter.clone()];
+        let subject = super::push(&history, &context());
+        let story = super::dead_letter(&letter, &[acted], Some(subject), &context());
+        let lines = story.story.iter().map(|line| line.text.as_str());
+        let told: Vec<_> = lines.filter(|text| text.contains("ann (1)")).collect();
+        assert_eq!(told, [format!("ann (1) {said} the dead letter: wrong text.")]);
+    }
+}

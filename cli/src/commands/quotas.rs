@@ -252,6 +252,7 @@ async fn set(access: &Access, args: &SetArgs) -> anyhow::Result<()> {
     };
     let id = args.subscription;
     let note = args.note.as_deref();
+    let before = limits_of(access, id).await?;
     match access {
         Access::Database(database) => {
             let act = by_hand(SystemClock.now(), note);
@@ -275,6 +276,63 @@ async fn set(access: &Access, args: &SetArgs) -> anyhow::Result<()> {
             let _: Value = api.send(Method::PUT, &path, &body).await?;
         }
     }
-    output::result(format_args!("set the limits of {id}"))?;
+    output::result(format_args!("{} for {id}", told(&before, limits)))?;
     Ok(())
+}
+
+/// The limits that a subscription has of its own; null is the default.
+async fn limits_of(access: &Access, id: Uuid) -> anyhow::Result<Value> {
+    match access {
+        Access::Database(database) => {
+            let found = database.store.find_any_subscription(id).await;
+            let found = found.with_context(|| database.failure("read the limits from"))?;
+            let view = found.with_context(|| format!("no subscription has the id {id}"))?;
+            Ok(json!({ "dailyQuota": view.daily_quota, "requestsPerSecond": view.requests_per_second }))
+        }
+        Access::Api(api) => api.get(&format!("/subscriptions/{id}"), &()).await,
+    }
+}
+
+/// The limits that were set, with what they were `before`.
+fn told(before: &Value, set: LimitsChange) -> String {
+    let word = |limit: Option<u64>| limit.map_or("default".to_owned(), |limit| limit.to_string());
+    let limits = [
+        ("daily quota", "dailyQuota", set.daily_quota),
+        ("attempts a second", "requestsPerSecond", set.requests_per_second),
+    ];
+    let told = limits.into_iter().filter_map(|(what, name, to)| {
+        let (from, to) = (word(before[name].as_u64()), word(to?.map(u64::from)));
+        Some(if from == to {
+            format!("{what} {to} as before")
+        } else {
+            format!("{what} {from} → {to}")
+        })
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_set_is_told_with_what_it_was() {
+        let before = json!({"dailyQuota": 120, "requestsPerSecond": null});
+        for (daily_quota, requests_per_second, said) in [
+            (Some(Some(100)), None, "daily quota 120 → 100"),
+            (
+                Some(None),
+                Some(Some(3)),
+                "daily quota 120 → default, attempts a second default → 3",
+            ),
+            (Some(Some(120)), None, "daily quota 120 as before"),
+            (None, Some(None), "attempts a second default as before"),
+        ] {
+            let set = LimitsChange {
+                daily_quota,
+                requests_per_second,
+            };
+            assert_eq!(told(&before, set), said);
+        }
+    }
 }

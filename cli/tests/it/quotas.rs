@@ -136,7 +136,9 @@ async fn limits_are_set_one_by_one(pool: PgPool) {
             .on(&pool)
             .run()
     };
-    succeeds(&set("--daily-quota 9"));
+    let first = set("--daily-quota 9");
+    let said = format!("daily quota default → 9 for {subscription}\n");
+    assert_eq!((first.code, &*first.stdout), (Some(0), &*said), "{first:?}");
     assert_eq!(limits(&pool, subscription).await, (Some(9), None));
     succeeds(&set("--requests-per-second 3"));
     assert_eq!(limits(&pool, subscription).await, (Some(9), Some(3)));
@@ -203,8 +205,8 @@ async fn without_a_database_quotas_are_decided_with_the_key_of_an_administrator(
         "quotas set {subscription} --requests-per-second 3"
     )));
     assert_eq!(limits(&it.pool, subscription).await, (Some(400), Some(3)));
-    succeeds(&asked(&format!(
-        "quotas set {subscription} --daily-quota default"
-    )));
+    let taken = asked(&format!("quotas set {subscription} --daily-quota default"));
+    let said = format!("daily quota 400 → default for {subscription}\n");
+    assert_eq!((taken.code, &*taken.stdout), (Some(0), &*said), "{taken:?}");
     assert_eq!(limits(&it.pool, subscription).await, (None, Some(3)));
 }

@@ -15,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   postrider explain 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider explain order-17 --reseller acme      an event, by what its caller called it
+  postrider explain order-17                      the same, if one reseller alone has such an event
   postrider explain --device 463B3209             did the device get its push?
   postrider explain 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --json";
 
@@ -22,7 +23,8 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
     /// The identifier of a push, an event, a notification, a dead letter, a subscription, or a user agent or message of Web Push; the path or
-    /// address at which a push or event is looked up, such as /push/ID; with --reseller the `eventId` of an event.
+    /// address at which a push or event is looked up, such as /push/ID; with --reseller the `eventId` of an event; any other text for which
+    /// `postrider find` finds one of these.
     #[arg(required_unless_present = "device")]
     id: Option<String>,
     /// The push for this device, or a list of them if there are several: the push key that they were handed in with.

@@ -19,7 +19,7 @@ use webpush::MessageId;
 
 use crate::app::App;
 use crate::request::Viewer;
-use crate::search::{MESSAGE_ID, identifier};
+use crate::search::{MESSAGE_ID, identifier, look, searchable};
 
 /// Most states of a subscription that are told, the newest ones.
 const STATES_MAX: u32 = 20;
@@ -42,7 +42,8 @@ pub(crate) struct ExplainQuery {
 /// Tells the story of one push, event, notification or dead letter, of a user agent or message of Web Push, or how it stands with a subscription.
 ///
 /// What happened to it when, why it is where it is, what happens next, and which commands help. With `reseller` the
-/// identifier is the `eventId` that the caller gave to one of the reseller's events.
+/// identifier is the `eventId` that the caller gave to one of the reseller's events. Any other text stands for the one thing that
+/// `GET /search` finds for it; when that is none or several, it is not found.
 #[utoipa::path(
     get, path = "/explain/{id}", tag = "status", operation_id = "explain", security(("apiKey" = [])),
     params(
@@ -57,8 +58,49 @@ pub(crate) async fn explain(
     Name(id): Name,
     Params(query): Params<ExplainQuery>,
 ) -> Result<Json<Explanation>, Problem> {
-    let (_, story) = tell(&app, viewer.deadline, &id, query.reseller.as_deref()).await?;
-    Ok(Json(story))
+    let reseller = query.reseller.as_deref();
+    match tell(&app, viewer.deadline, &id, reseller).await {
+        Ok((_, story)) => Ok(Json(story)),
+        Err(problem) if reseller.is_none() && problem.kind() == ProblemKind::NOT_FOUND => {
+            Box::pin(of_search(&app, viewer.deadline, &id, problem))
+                .await
+                .map(Json)
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// The story of the one thing that a search finds for a text that is no identifier; `unknown` when it finds nothing.
+async fn of_search(
+    app: &App,
+    deadline: Instant,
+    text: &str,
+    unknown: Problem,
+) -> Result<Explanation, Problem> {
+    let Some(sought) = searchable(text).filter(|text| identifier(text).is_none()) else {
+        return Err(unknown);
+    };
+    let found = http_api::by(deadline, ("the answer", "read"), look(app, sought, None)).await?;
+    let found = found.items;
+    if let [one] = found.as_slice() {
+        let telling = story(app, &one.id, None);
+        if let Some((_, story)) = http_api::by(deadline, ("the story", "read"), telling).await? {
+            return Ok(story);
+        }
+    }
+    let named: Vec<String> = found.iter().map(|it| format!("{} {}", it.kind, it.id)).collect();
+    let detail = match named.as_slice() {
+        [] => return Err(unknown),
+        [one] => format!(
+            "{one} is all that is found for {sought:?}, and has no story; `postrider find` tells what it is"
+        ),
+        several => format!(
+            "{} things are found for {sought:?}, of which `postrider explain` tells one by its identifier, and `postrider find` what each is: {}",
+            several.len(),
+            several.join(", ")
+        ),
+    };
+    Err(Problem::new(ProblemKind::NOT_FOUND, detail))
 }
 
 /// What a story is told of.

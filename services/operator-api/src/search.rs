@@ -226,8 +226,7 @@ pub(crate) async fn search(
     viewer: Viewer,
     Params(params): Params<SearchParams>,
 ) -> Result<Json<SearchDocument>, Problem> {
-    let text_of = params.q.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    let Some(sought) = text_of.filter(|text| text.len() <= TEXT_MAX_BYTES && !text.contains('\0')) else {
+    let Some(sought) = params.q.as_deref().and_then(searchable) else {
         let detail = format!("is needed: an identifier of 1 to {TEXT_MAX_BYTES} bytes");
         return Err(Problem::query("q", detail));
     };
@@ -237,7 +236,15 @@ pub(crate) async fn search(
     Ok(Json(found))
 }
 
-async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchDocument, Error> {
+/// A text that can be looked for, without the blanks around it.
+pub(crate) fn searchable(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let can_be = !text.is_empty() && text.len() <= TEXT_MAX_BYTES && !text.contains('\0');
+    can_be.then_some(text)
+}
+
+/// What a [`searchable`] text is the identifier of, or a value in.
+pub(crate) async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchDocument, Error> {
     let (mut items, mut tried) = (Vec::new(), Vec::new());
     if let Some(message) = by_message(app, sought, reseller).await? {
         items.push(message);

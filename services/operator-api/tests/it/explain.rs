@@ -171,6 +171,53 @@ async fn what_does_not_exist_is_answered_with_what_does(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn a_text_is_explained_when_a_search_finds_one_thing_for_it(rig: &Rig) {
+    let mut subscriptions = Vec::new();
+    let mut events = Vec::new();
+    for reseller in ["acme", "demo2"] {
+        let url = format!("https://hooks.{reseller}.example/postrider");
+        let subscription = SubscriptionRow::active().reseller(reseller).url(&url);
+        let subscription = subscription.make(&rig.it.pool).await;
+        let row = NotificationRow::in_state(NotificationState::Sent, subscription).reseller(reseller);
+        let event = row.make(&rig.it.pool).await.event;
+        sqlx::query("INSERT INTO event_keys VALUES ('reseller/' || $2, 'order-17', $1, '\\x01', now())")
+            .bind(event)
+            .bind(reseller)
+            .execute(&rig.it.pool)
+            .await
+            .unwrap();
+        if events.is_empty() {
+            let story = rig.see("/explain/order-17").await;
+            assert_eq!((&story["kind"], &story["id"]), (&json!("event"), &json!(event)));
+        }
+        subscriptions.push(subscription);
+        events.push(event);
+    }
+    let endpoint = "/explain/https:%2F%2Fhooks.acme.example%2Fpostrider";
+    let story = rig.see(endpoint).await;
+    assert_eq!(
+        (&story["kind"], &story["id"]),
+        (&json!("subscription"), &json!(subscriptions[0]))
+    );
+    let refused = async |text: &str| {
+        let path = format!("/explain/{text}");
+        let problem = rig.refused("GET", &path, None, (404, "not-found")).await;
+        problem["detail"].as_str().unwrap().to_owned()
+    };
+    let several = refused("order-17").await;
+    let is_named = |event: &Uuid| several.contains(&format!("event {event}"));
+    assert!(
+        several.starts_with("2 things are found") && events.iter().all(is_named),
+        "{several}"
+    );
+    let reseller = refused("acme").await;
+    assert!(
+        reseller.starts_with("reseller acme is all that is found"),
+        "{reseller}"
+    );
+}
+
+#[testkit::test]
 async fn an_event_of_another_reseller_is_named(rig: &Rig) {
     let told = async || {
         let path = "/explain/order-17?reseller=acme";

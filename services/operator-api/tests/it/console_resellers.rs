@@ -105,6 +105,16 @@ async fn a_subscription_says_why_it_is_as_it_is_and_what_waits_for_what(rig: &Ri
         .execute(&rig.it.pool)
         .await
         .unwrap();
+    // Its quota was lowered since.
+    sqlx::query(
+        "INSERT INTO subscription_budgets (subscription_id, day, used, quota) VALUES ($1, $2, 12, 5000)
+         ON CONFLICT (subscription_id) DO UPDATE SET day = excluded.day, used = 12, quota = 5000",
+    )
+    .bind(id)
+    .bind(rig.now().date_naive())
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
     let page = browser.see(&format!("/console/subscriptions/{id}")).await;
     shows_hostile(&page);
     holds(
@@ -114,6 +124,7 @@ async fn a_subscription_says_why_it_is_as_it_is_and_what_waits_for_what(rig: &Ri
             "The first failed attempt since its last success was <time",
             "<dt>2</dt><dd>for another attempt after a failed one</dd>",
             "<dt>A day</dt><dd>7</dd>",
+            "<dt>Used today</dt><dd>12, 100 %",
             "https://acme.example/hook",
             "/console/explain/",
             &format!("/console/audit?subject=subscription/{id}"),

@@ -86,13 +86,13 @@ pub(in crate::console) async fn quota(
     let today = day_of(app.now(), zone);
     Ok(found.map(|view| {
         let daily = view.daily_quota.unwrap_or(defaults.daily_quota);
-        let free = view
+        let used = view
             .budget
-            .map(|(budget, quota)| budget.free(today, quota, daily));
+            .map_or(0, |(budget, quota)| budget.used_on(today, quota, daily));
         Quota {
             daily,
             is_default: view.daily_quota.is_none(),
-            used: free.map_or(0, |free| u64::from(daily).saturating_sub(free)),
+            used,
             waiting: view.scheduled,
             resets_at: start_of(today.checked_add_days(Days::new(1)).unwrap_or(today), zone),
             per_second_of_its_own: view.requests_per_second,

@@ -124,16 +124,18 @@ impl Store {
         let of_each = i64::try_from(of_each).unwrap_or(i64::MAX);
         let states: Vec<String> = states_of(filter).into_iter().map(str::to_owned).collect();
         let mut query = QueryBuilder::<Postgres>::new(
-            "WITH examined AS MATERIALIZED (
-                SELECT r.of_reseller AS reseller, l.* FROM UNNEST(",
+            "WITH kinds AS (
+                SELECT r.of_reseller AS reseller, s.in_state AS state, l.fingerprint, count(*) AS examined,
+                       count(*) FILTER (WHERE l.matches) AS letters, max(l.created_at) FILTER (WHERE l.matches) AS last_seen
+                FROM UNNEST(",
         );
         query
-            .push_bind(states)
+            .push_bind(states.clone())
             .push("::text[]) AS s(in_state) CROSS JOIN UNNEST(")
             .push_bind(resellers)
             .push(
                 "::text[]) AS r(of_reseller)
-                CROSS JOIN LATERAL (SELECT d.state, d.fingerprint, d.created_at, d.id, (true",
+                CROSS JOIN LATERAL (SELECT d.fingerprint, d.created_at, (true",
             );
         filter.restrict(&mut query);
         query.push(
@@ -149,29 +151,38 @@ impl Store {
             .push(" ORDER BY d.created_at DESC, d.id DESC LIMIT ")
             .push_bind(of_each)
             .push(
-                ") AS l),
-                cut_short AS (
-                    SELECT DISTINCT e.reseller FROM examined e GROUP BY e.reseller, e.state HAVING count(*) >= ",
-            )
-            .push_bind(of_each)
-            .push(
-                "),
+                ") AS l GROUP BY 1, 2, 3),
+                failures AS (
+                    SELECT reseller, fingerprint, sum(letters) AS letters, max(last_seen) AS last_seen
+                    FROM kinds GROUP BY reseller, fingerprint),
                 most AS (
-                    SELECT e.reseller, count(*) FILTER (WHERE e.matches) AS letters,
-                           mode() WITHIN GROUP (ORDER BY e.fingerprint) FILTER (WHERE e.matches) AS fingerprint,
-                           max(e.created_at) FILTER (WHERE e.matches) AS last_seen,
-                           (array_agg(e.id ORDER BY e.created_at DESC, e.id DESC) FILTER (WHERE e.matches))[1] AS sample,
+                    SELECT reseller, sum(letters)::bigint AS letters, max(last_seen) AS last_seen,
+                           (array_agg(fingerprint ORDER BY letters DESC, fingerprint))[1] AS fingerprint,
                            count(*) OVER () AS resellers
-                    FROM examined e GROUP BY e.reseller HAVING bool_or(e.matches)
-                    ORDER BY letters DESC, last_seen DESC, e.reseller LIMIT ",
+                    FROM failures GROUP BY reseller HAVING sum(letters) > 0
+                    ORDER BY 2 DESC, 3 DESC, 1 LIMIT ",
             )
             .push_bind(i64::from(limit))
             .push(
                 ")
-                SELECT m.*, d.detail, m.reseller IN (SELECT c.reseller FROM cut_short c) AS at_least
-                FROM most m JOIN dead_letters d ON d.id = m.sample
-                ORDER BY m.letters DESC, m.last_seen DESC, m.reseller",
-            );
+                SELECT m.*, n.id AS sample, n.detail,
+                       EXISTS (SELECT FROM kinds k WHERE k.reseller = m.reseller
+                               GROUP BY k.state HAVING sum(k.examined) >= ",
+            )
+            .push_bind(of_each)
+            .push(
+                ") AS at_least
+                FROM most m CROSS JOIN LATERAL (
+                    SELECT d.id, d.detail FROM dead_letters d
+                    WHERE d.reseller_id = m.reseller AND d.created_at = m.last_seen AND d.state = ANY (",
+            )
+            .push_bind(states)
+            .push(")");
+        filter.restrict(&mut query);
+        query.push(
+            " ORDER BY d.id DESC LIMIT 1) AS n
+            ORDER BY m.letters DESC, m.last_seen DESC, m.reseller",
+        );
         Ok(query
             .build_query_as()
             .persistent(false)

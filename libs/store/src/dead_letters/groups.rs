@@ -93,7 +93,7 @@ impl Store {
         let rows = if filter.is_by_tally() {
             self.groups_by_tally(filter, limit).await?
         } else {
-            self.groups_by_dead_letter(filter, limit).await?
+            self.groups_by_dead_letter(filter, limit, COUNTED_MAX).await?
         };
         let total = rows.first().map_or(0, |row| row.total.unsigned_abs());
         let at_least = rows.first().is_some_and(|row| row.at_least);
@@ -113,6 +113,23 @@ impl Store {
             total,
             at_least,
         })
+    }
+
+    /// How many dead letters match a filter, and whether counting was given up: where the tallies do not know, after the newest `most` of those that
+    /// an index finds.
+    pub async fn count_dead_letters(
+        &self,
+        filter: &DeadLetterFilter,
+        most: u32,
+    ) -> Result<(u64, bool), Error> {
+        let rows = if filter.is_by_tally() {
+            self.groups_by_tally(filter, 1).await?
+        } else {
+            self.groups_by_dead_letter(filter, 1, i64::from(most)).await?
+        };
+        Ok(rows
+            .first()
+            .map_or((0, false), |row| (row.total.unsigned_abs(), row.at_least)))
     }
 
     /// All time is counted by the totals, whole hours by their tallies; of an hour that `since` or `until` cuts, the dead letters are. An hour's end is
@@ -138,10 +155,15 @@ impl Store {
         .await?)
     }
 
-    /// The newest dead letters of the streams, counted one by one.
-    async fn groups_by_dead_letter(&self, filter: &DeadLetterFilter, limit: u32) -> Result<Vec<Row>, Error> {
+    /// The newest dead letters of the streams, `most` at most, counted one by one.
+    async fn groups_by_dead_letter(
+        &self,
+        filter: &DeadLetterFilter,
+        limit: u32,
+        most: i64,
+    ) -> Result<Vec<Row>, Error> {
         let lead = match filter.job {
-            Some(job) if self.has_resolved_at_most(job, COUNTED_MAX).await? => Lead::Job,
+            Some(job) if self.has_resolved_at_most(job, most).await? => Lead::Job,
             _ => Lead::of(filter),
         };
         let mut query = QueryBuilder::new("WITH examined AS MATERIALIZED (SELECT l.*");
@@ -154,9 +176,9 @@ impl Store {
         lead.source(&mut query, filter);
         query
             .push(" ORDER BY d.created_at DESC, d.id DESC LIMIT ")
-            .push_bind(COUNTED_MAX)
+            .push_bind(most)
             .push(") AS l LIMIT ")
-            .push_bind(COUNTED_MAX)
+            .push_bind(most)
             .push(
                 "), kinds AS (
                     SELECT lane, fingerprint, target, count(*) AS letters, min(created_at) AS first_seen,
@@ -172,7 +194,7 @@ impl Store {
                 SELECT g.lane, g.fingerprint, g.target, g.letters, g.first_seen, g.last_seen, l.id AS sample, l.detail,
                        g.total, (SELECT count(*) FROM examined) >= ",
             )
-            .push_bind(COUNTED_MAX)
+            .push_bind(most)
             .push(
                 " AS at_least
                 FROM largest g CROSS JOIN LATERAL (

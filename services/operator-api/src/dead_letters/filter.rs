@@ -244,7 +244,7 @@ macro_rules! query_with_filter {
         }
 
         impl $name {
-            fn filter(&self) -> Result<store::DeadLetterFilter, crate::dead_letters::filter::Wrong> {
+            pub(crate) fn filter(&self) -> Result<store::DeadLetterFilter, crate::dead_letters::filter::Wrong> {
                 crate::dead_letters::filter::read!(self, self.job.as_deref())
             }
         }

@@ -14,9 +14,9 @@ pub(crate) mod timeline;
 use std::sync::Arc;
 
 pub(crate) use groups::{__path_groups, GroupDocument, GroupsDocument, NoteDocument, groups};
-pub(crate) use list::{__path_list, list};
 #[cfg(feature = "fuzzing")]
-pub(crate) use list::{ListParams, part};
+pub(crate) use list::part;
+pub(crate) use list::{__path_list, ListParams, list};
 pub(crate) use note::{__path_put_note, GroupNotePayload, put_note};
 pub(crate) use resellers::{__path_resellers, ResellerDocument, ResellersDocument, resellers};
 pub(crate) use show::{__path_show, DetailsDocument, show, trace_id};

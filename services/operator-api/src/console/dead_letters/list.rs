@@ -7,7 +7,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use http_api::{Problem, paging};
+use http_api::{Params, Problem, paging};
 use store::DeadLetterView;
 use tokio::time::Instant;
 
@@ -15,13 +15,15 @@ use super::{AGES, Chosen, FIELDS};
 use crate::app::App;
 use crate::console::export::{self, Column};
 use crate::console::frame::{Frame, Page, SHOWN};
-use crate::dead_letters;
+use crate::dead_letters::{self, ListParams};
 use crate::request::Viewer;
 
 /// Words of the address that are this page's own.
 const OWN: [&str; 3] = ["order", "cursor", "limit"];
 /// How long others are looked for when a part of the list is short.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// After how many counting is given up where the tallies do not know how many match.
+const COUNTED_MAX: u32 = 10_000;
 
 #[derive(Template)]
 #[template(path = "dead_letters_list.html")]
@@ -153,12 +155,14 @@ async fn found(
             break;
         }
     }
-    let params = chosen.params(frame.now, &[("limit", "1")]).await?;
-    let counted = dead_letters::groups(State(app), viewer, params).await?.0;
+    let Params(params): Params<ListParams> = chosen.params(frame.now, &[]).await?;
+    let filter = params.filter()?;
+    let counting = app.store.count_dead_letters(&filter, COUNTED_MAX);
+    let (total, at_least) = http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await?;
     Ok(Found {
         letters,
         next,
-        total: counted.total,
-        at_least: counted.at_least,
+        total,
+        at_least,
     })
 }

@@ -10,7 +10,7 @@ use domain::event::EventError;
 use domain::latency::{Delays, Histogram};
 use http_api::{Id, Params, Problem};
 use serde::{Deserialize, Serialize};
-use store::webhook::{StatisticsDelta, TypeStatistics, TypeSums};
+use store::webhook::{HourCounts, StatisticsDelta, TypeStatistics, TypeSums};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -181,21 +181,18 @@ pub(crate) async fn without_types(
     Ok(document((id, since, 1), &rows, (&TypeSums::default(), &[])))
 }
 
-/// The same of several subscriptions together. Whose they are, is for the caller to know.
-pub(crate) async fn of_several(
+/// When the first of so many hours began, and when in them how many notifications were delivered and failed, of several subscriptions together. Whose
+/// they are, is for the caller to know.
+pub(crate) async fn ended_of(
     app: &App,
     reseller: &Reseller,
     subscriptions: &[Uuid],
     hours: u32,
-) -> Result<MetricsDocument, Problem> {
+) -> Result<(DateTime<Utc>, Vec<HourCounts>), Problem> {
     let since = began(app, hours);
-    let read = app.store.delivery_statistics_of(subscriptions, since);
-    let rows = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
-    Ok(document(
-        (Uuid::nil(), since, 1),
-        &rows,
-        (&TypeSums::default(), &[]),
-    ))
+    let read = app.store.hour_counts_of(subscriptions, since);
+    let counts = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
+    Ok((since, counts))
 }
 
 /// What is counted for each of these hours, and when the first of them began.

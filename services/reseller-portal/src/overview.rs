@@ -8,13 +8,14 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Days, DurationRound as _, TimeDelta, Utc};
 use domain::counted::number;
+use domain::latency::Latencies;
 use domain::quota::{Budget, day_of, start_of};
 use domain::subscription::{PausedBy, SubscriptionState};
 use explain::reseller::{Sentence, Step};
 use explain::words::when;
 use http_api::Problem;
 use serde::Serialize;
-use store::webhook::{StatisticsDelta, SubscriptionView, WAITING_COUNTED_MAX, Waiting};
+use store::webhook::{HourCounts, SubscriptionView, WAITING_COUNTED_MAX, Waiting};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -149,7 +150,8 @@ pub(crate) struct QuotaUseDocument {
 /// What is read of all subscriptions, by subscription.
 struct Facts {
     now: DateTime<Utc>,
-    statistics: HashMap<Uuid, Vec<StatisticsDelta>>,
+    hours: HashMap<Uuid, Vec<HourCounts>>,
+    latencies: HashMap<Uuid, Latencies>,
     resent: HashMap<Uuid, u64>,
     failing_answers: HashMap<Uuid, Option<u16>>,
     waiting: HashMap<Uuid, Vec<Waiting>>,
@@ -207,11 +209,11 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
     let ids: Vec<Uuid> = views.iter().map(|view| view.id).collect();
     let read = async {
         let since = present - TimeDelta::hours(HOURS - 1);
-        let mut statistics: HashMap<Uuid, Vec<StatisticsDelta>> = HashMap::new();
-        for row in app.store.delivery_statistics_of(&ids, since).await? {
-            statistics.entry(row.subscription).or_default().push(row);
+        let mut hours: HashMap<Uuid, Vec<HourCounts>> = HashMap::new();
+        for row in app.store.hour_counts_of(&ids, since).await? {
+            hours.entry(row.subscription).or_default().push(row);
         }
-        let failing = statistics
+        let failing = hours
             .iter()
             .filter_map(|(id, hours)| hours.iter().any(|hour| hour.failed > 0).then_some(*id));
         let failing: Vec<Uuid> = failing.collect();
@@ -225,7 +227,8 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
         let held = app.store.held_back(&ids).await?.into_iter();
         Ok(Facts {
             now,
-            statistics,
+            hours,
+            latencies: app.store.latency_sums_of(&ids, since).await?,
             resent: app.store.delivered_by_resending(&failing, since).await?,
             failing_answers: app.store.failing_answers_of(&since_when).await?,
             waiting,
@@ -240,18 +243,17 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
 }
 
 fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument {
-    let statistics = facts.statistics.get(&view.id).map_or(&[][..], Vec::as_slice);
-    let mut sum = StatisticsDelta::new(view.id, facts.now);
-    for hour in statistics {
-        sum.add(hour);
-    }
+    let hours = facts.hours.get(&view.id).map_or(&[][..], Vec::as_slice);
+    let delivered: u64 = hours.iter().map(|hour| hour.delivered).sum();
+    let failed: u64 = hours.iter().map(|hour| hour.failed).sum();
+    let latencies = facts.latencies.get(&view.id);
     let paused_by = facts.paused_by.get(&view.id).copied();
     let waiting = waiting(view, facts, paused_by);
     let quota = quota(app, view, facts);
     // An hour may hold other answers of before it began to fail.
     let failing_answer = match view.failing_since {
         Some(_) => facts.failing_answers.get(&view.id).copied().flatten(),
-        None => most_answered(statistics),
+        None => most_answered(hours),
     };
     let said = explain::reseller::subscription(view, paused_by, facts.now);
     let said = match failing_answer.filter(|_| matches!(said.code, "failing" | "degraded")) {
@@ -267,7 +269,7 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
         state: view.state,
         paused_by: paused_by.map(PausedBy::for_reseller),
         said,
-        hours: statistics
+        hours: hours
             .iter()
             .filter(|hour| hour.delivered + hour.failed > 0)
             .map(|hour| OverviewHourDocument {
@@ -276,12 +278,12 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
                 failed: hour.failed,
             })
             .collect(),
-        delivered: sum.delivered,
-        failed: sum.failed,
-        delivered_by_resending: resent.min(sum.failed),
+        delivered,
+        failed,
+        delivered_by_resending: resent.min(failed),
         failing_answer,
-        success_rate: ratio(sum.delivered, sum.delivered + sum.failed),
-        p95_millis: sum.latencies.percentile(0.95).map(tenths),
+        success_rate: ratio(delivered, delivered + failed),
+        p95_millis: latencies.and_then(|counted| counted.percentile(0.95)).map(tenths),
         next: next(view, facts, (&waiting, &quota)),
         waiting,
         quota,
@@ -289,9 +291,8 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
 }
 
 /// What most of what failed was answered with, in the last hour in which anything did.
-fn most_answered(statistics: &[StatisticsDelta]) -> Option<u16> {
-    let mut hours = statistics.iter().rev();
-    let hour = hours.find(|hour| hour.failed + hour.retried > 0)?;
+fn most_answered(hours: &[HourCounts]) -> Option<u16> {
+    let hour = hours.iter().rev().find(|hour| hour.failed + hour.retried > 0)?;
     let others = hour
         .statuses
         .iter()

@@ -19,6 +19,7 @@ mod dead_letter_lists;
 mod dead_letter_scene;
 mod dead_letter_tallies;
 mod dead_letters;
+mod delivery_statistics;
 mod demo;
 mod emails;
 mod event_batches;

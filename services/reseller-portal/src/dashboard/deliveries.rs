@@ -12,6 +12,7 @@ use domain::quota::{day_of, start_of};
 use http_api::{Id, Params, Problem};
 use pages::{Filter, LeavingOut, Markup, Page, Without, see_other};
 use serde::Deserialize;
+use store::webhook::HourCounts;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -19,7 +20,7 @@ use super::event::{self, EventShown};
 use super::frame::Frame;
 use super::{Route, words};
 use crate::app::App;
-use crate::metrics::{self, MetricsDocument};
+use crate::metrics;
 use crate::notifications::all::{AllParams, LastDocument, ListedDocument};
 use crate::notifications::{self, RowDocument};
 use crate::request::Reseller;
@@ -179,7 +180,8 @@ struct Deliveries {
     /// All of them, on the page of all.
     subscriptions: Vec<SubscriptionDocument>,
     is_of_one: bool,
-    metrics: MetricsDocument,
+    /// When the bars begin, and what ended in each hour.
+    ended: (DateTime<Utc>, Vec<HourCounts>),
     found: Found,
     leaving_out: LeavingOut,
     /// The event that is looked for and of which no notification was found.
@@ -229,14 +231,14 @@ impl Deliveries {
     fn new(
         frame: Frame,
         all: Option<Vec<SubscriptionDocument>>,
-        metrics: MetricsDocument,
+        ended: (DateTime<Utc>, Vec<HourCounts>),
         listed: Listed,
     ) -> Self {
         Self {
             frame,
             is_of_one: all.is_none(),
             subscriptions: all.unwrap_or_default(),
-            metrics,
+            ended,
             found: listed.found,
             leaving_out: listed.leaving_out,
             event: listed.event,
@@ -244,12 +246,21 @@ impl Deliveries {
     }
 
     fn chart(&self) -> Markup {
-        words::week(&self.metrics.hours, self.metrics.since, self.frame.now)
+        let (since, hours) = &self.ended;
+        let ended = hours.iter().map(|hour| (hour.hour, hour.delivered, hour.failed));
+        words::week_of(ended, *since, self.frame.now)
+    }
+
+    /// How many were delivered and failed in all hours.
+    fn sums(&self) -> (u64, u64) {
+        let (_, hours) = &self.ended;
+        let sum = |count: fn(&HourCounts) -> u64| hours.iter().map(count).sum();
+        (sum(|hour| hour.delivered), sum(|hour| hour.failed))
     }
 
     /// When the first bar begins, how many seconds one is, and how many there are.
     fn bars(&self) -> (String, i64, usize) {
-        let since = self.metrics.since;
+        let (since, _) = self.ended;
         (
             since.to_rfc3339_opts(SecondsFormat::Secs, true),
             TimeDelta::hours(words::BAR_HOURS).num_seconds(),
@@ -535,10 +546,10 @@ async fn of_one(
     let of = (std::slice::from_ref(&subscription), Some(id));
     let asked = asked.map(|Params(params)| params);
     let listed = listed(&app, &reseller, &mut frame, of, asked).await?;
-    let metrics = metrics::without_types(&app, &reseller, id, WEEK).await?;
+    let ended = metrics::ended_of(&app, &reseller, &[id], WEEK).await?;
     let status = frame.list_status();
     let page = Page(OfOne {
-        list: Deliveries::new(frame.clone(), None, metrics, listed),
+        list: Deliveries::new(frame.clone(), None, ended, listed),
         frame,
         subscription,
     });
@@ -564,8 +575,8 @@ async fn of_all(
         .filter(chosen)
         .map(|subscription| subscription.id)
         .collect();
-    let metrics = metrics::of_several(&app, &reseller, &ids, WEEK).await?;
+    let ended = metrics::ended_of(&app, &reseller, &ids, WEEK).await?;
     let status = frame.list_status();
-    let list = Deliveries::new(frame.clone(), Some(all), metrics, listed);
+    let list = Deliveries::new(frame.clone(), Some(all), ended, listed);
     Ok((status, Page(OfAll { frame, list })).into_response())
 }

@@ -8,8 +8,6 @@ use http_api::Problem;
 use pages::{Markup, escape};
 use url::Url;
 
-use crate::metrics::HourDocument;
-
 /// What an endpoint is called where there is no room for all of it: its host.
 pub(super) fn host(url: &str) -> String {
     let host = Url::parse(url).ok().and_then(|url| {
@@ -118,14 +116,8 @@ pub(super) fn bars_of(since: DateTime<Utc>, now: DateTime<Utc>) -> usize {
     usize::try_from(count).unwrap_or_default().min(250)
 }
 
-/// Delivered and failed of the last days as bars, each of three hours, with what they say in words.
-pub(super) fn week(hours: &[HourDocument], since: DateTime<Utc>, now: DateTime<Utc>) -> Markup {
-    let hours = hours.iter();
-    let ended = hours.map(|hour| (hour.hour, hour.counts.delivered, hour.counts.failed));
-    week_of(ended, since, now)
-}
-
-/// The same of hours with what was delivered and failed in them.
+/// Delivered and failed of the last days as bars, each of three hours, with what they say in words; of hours with what was delivered and failed in
+/// them.
 pub(super) fn week_of(
     hours: impl Iterator<Item = (DateTime<Utc>, u64, u64)>,
     since: DateTime<Utc>,

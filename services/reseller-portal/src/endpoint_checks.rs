@@ -21,6 +21,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::problems::TOO_MANY_REQUESTS;
 use crate::request::{Manager, Reseller};
+use crate::secrets::malformed;
 use crate::subscriptions::create;
 
 /// How long the endpoint may take, whatever is left for the request: as long as for a challenge, or a slow one fails here and is verified all the same.
@@ -148,7 +149,7 @@ fn read(app: &App, payload: &CheckPayload) -> Result<(Endpoint, Secret), Problem
     let secret = payload.secret.as_deref().filter(|text| !text.is_empty());
     let secret = secret
         .map_or_else(|| Ok(Secret::generate()), Secret::parse)
-        .map_err(|error| errors.push(FieldProblem::new("secret", error.to_string())));
+        .map_err(|error| errors.push(FieldProblem::new("secret", malformed(error))));
     match (endpoint, secret) {
         (Some(endpoint), Ok(secret)) => Ok((endpoint, secret)),
         _ => Err(Problem::fields(errors)),

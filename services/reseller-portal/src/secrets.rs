@@ -13,7 +13,7 @@ use http_api::paging::List;
 use http_api::{FieldProblem, Id, Ids, Payload, Problem, ProblemKind};
 use lifecycle::error_chain;
 use serde::{Deserialize, Serialize};
-use signing::Secret;
+use signing::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SECRET_PREFIX, Secret, SecretError};
 use store::webhook::{NewSecret, Revoked, Rotated, SecretView};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -85,7 +85,7 @@ pub(crate) fn make(
         None => Secret::generate(),
         Some(_) if !app.config.reseller.secrets.allow_choosing => {
             return Err(unusable(
-                "this installation makes the secrets itself: leave the field out",
+                "is made by this installation itself: leave the field out",
             ));
         }
         Some(text) => check(text)?,
@@ -103,14 +103,28 @@ pub(crate) fn make(
 
 /// A secret that a reseller brings, if it is one that cannot be guessed.
 fn check(text: &str) -> Result<Secret, Problem> {
-    let secret = Secret::parse(text).map_err(|error| unusable(error.to_string()))?;
+    let secret = Secret::parse(text).map_err(|error| unusable(malformed(error)))?;
     let distinct: HashSet<&u8> = secret.expose_bytes().iter().collect();
     if distinct.len() < DISTINCT_BYTES {
         return Err(unusable(
-            "the bytes repeat too much to be random: `openssl rand -base64 32` makes some, to be put behind whsec_",
+            "has bytes that repeat too much to be random: `openssl rand -base64 32` makes some, to be put behind whsec_",
         ));
     }
     Ok(secret)
+}
+
+/// Why a text is no secret, as it is said of a field: its name comes before it.
+pub(crate) fn malformed(error: SecretError) -> String {
+    match error {
+        SecretError::Prefix => format!("has to begin with {SECRET_PREFIX}"),
+        SecretError::Base64 => {
+            format!("is not base64 (standard alphabet, with padding) after {SECRET_PREFIX}")
+        }
+        SecretError::TooShort(bytes) => {
+            format!("has to have at least {MIN_SECRET_BYTES} bytes, and has {bytes}")
+        }
+        SecretError::TooLong(bytes) => format!("may have at most {MAX_SECRET_BYTES} bytes, and has {bytes}"),
+    }
 }
 
 fn unusable(why: impl Into<String>) -> Problem {

@@ -164,11 +164,6 @@ impl Api {
             return Ok(answer);
         }
         let refusal = Refusal::of(self.url(path), answer).await;
-        let advice = (self.service.advice)(refusal.status);
-        // What the answer says itself is not told twice.
-        Err(match advice.filter(|_| !refusal.names_the_role()) {
-            Some(advice) => anyhow::Error::new(refusal).context(advice),
-            None => anyhow::Error::new(refusal),
-        })
+        Err(refusal.advised(self.service.advice).into())
     }
 }

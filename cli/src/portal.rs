@@ -231,8 +231,8 @@ fn advice(status: StatusCode) -> Option<&'static str> {
             "the API key is of another role; this needs one of the role reseller, and what only looks takes reseller-viewer as well",
         ),
         StatusCode::NOT_FOUND => Some(
-            "this reseller, whose key is RESELLER_KEY, has none of that identifier: `postrider subscriptions list`, `notifications list`, \
-             `secrets list` and `replays list` show those that it has. Operators see those of all with `postrider find ID` and \
+            "what this reseller, whose key is RESELLER_KEY, has is shown by `postrider subscriptions list`, `notifications list` (those of an \
+             event with `--event-id`), `secrets list` and `replays list`. Operators see what all have with `postrider find ID` and \
              `postrider explain ID`, and with RESELLER_KEY unset",
         ),
         StatusCode::TOO_MANY_REQUESTS => Some("the portal wants a pause; try again in some seconds"),

@@ -63,6 +63,8 @@ pub(crate) struct Refusal {
     /// When the service wants to be asked again.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) problem: Problem,
+    /// What mends it, where that is not about what was asked for.
+    advice: Option<&'static str>,
 }
 
 impl Refusal {
@@ -79,11 +81,18 @@ impl Refusal {
             status,
             retry_after,
             problem,
+            advice: None,
         }
     }
 
+    /// The same with what mends a refusal of its status. What the answer says itself is not told twice.
+    pub(crate) fn advised(mut self, advice: impl FnOnce(StatusCode) -> Option<&'static str>) -> Self {
+        self.advice = advice(self.status).filter(|_| !self.names_the_role());
+        self
+    }
+
     /// Whether it is for want of a role, and says which one it takes.
-    pub(crate) fn names_the_role(&self) -> bool {
+    fn names_the_role(&self) -> bool {
         self.status == StatusCode::FORBIDDEN && self.problem.detail.contains(" needs ")
     }
 }
@@ -92,7 +101,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What is told may be a stranger's text that is said to be wrong.
         let problem = output::harmless(&self.problem.to_string());
-        write!(f, "{problem} ({} answered {})", self.url, self.status.as_u16())
+        write!(f, "{problem} ({} answered {})", self.url, self.status.as_u16())?;
+        // The reason first: what was asked for is more often wrong than the key.
+        self.advice.map_or(Ok(()), |advice| write!(f, "; {advice}"))
     }
 }
 
@@ -118,6 +129,21 @@ mod tests {
         assert!(
             said.ends_with("(http://portal.example/overview answered 308)"),
             "{said}"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_reason_comes_before_what_may_mend_it() {
+        let response = http::Response::builder()
+            .status(404)
+            .body(r#"{"detail": "no event of yours has this id"}"#)
+            .unwrap();
+        let refusal = Refusal::of("http://portal.example/events/1".to_owned(), response.into()).await;
+        assert_eq!(
+            refusal
+                .advised(|status| (status == StatusCode::NOT_FOUND).then_some("look elsewhere"))
+                .to_string(),
+            "no event of yours has this id (http://portal.example/events/1 answered 404); look elsewhere"
         );
     }
 }

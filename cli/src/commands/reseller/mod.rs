@@ -60,8 +60,8 @@ impl Common<JsonArgs> {
 /// An identifier of the portal, as an argument.
 pub(crate) fn identifier(text: &str) -> Result<Uuid, &'static str> {
     text.parse().map_err(|_| {
-        "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; `postrider subscriptions list`, `notifications list` and \
-         `secrets list` show them"
+        "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; `postrider subscriptions list`, `notifications list` (those of an \
+         event with `--event-id`) and `secrets list` show them"
     })
 }
 

@@ -1,5 +1,5 @@
 WITH due AS (
-    SELECT id, kind, subscription_id, next_attempt_at FROM emails
+    SELECT id, kind, subscription_id, next_attempt_at, data FROM emails
     WHERE status = 'PENDING' AND next_attempt_at <= $1
       AND ($5 OR kind = 'ADDRESS_CONFIRMATION' OR EXISTS (
           SELECT FROM subscriptions s JOIN email_addresses a
@@ -11,6 +11,8 @@ early AS (
     SELECT d.id, max(coalesce(l.finished_at, $1)) + interval '1 hour' AS due_at
     FROM due d JOIN emails l ON l.subscription_id = d.subscription_id AND l.kind = d.kind
     WHERE l.kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED', 'DELIVERIES_RECOVERED')
+      -- A refusal of another status is told at once.
+      AND (l.kind <> 'DELIVERY_REFUSED' OR (l.data -> 'codes') @> (d.data -> 'codes'))
       AND (l.finished_at > $1::timestamptz - interval '1 hour'
            OR (l.status = 'SENDING' AND l.leased_until > now()))
     GROUP BY d.id),

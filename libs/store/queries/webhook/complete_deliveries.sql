@@ -54,6 +54,7 @@ signals AS (
            count(*) FILTER (WHERE refused) AS refused,
            (array_agg(event_type) FILTER (WHERE refused))[1] AS refused_type,
            (array_agg(response_status) FILTER (WHERE refused))[1] AS refused_status,
+           jsonb_object_agg(response_status, true) FILTER (WHERE refused) AS refused_codes,
            bool_and(status = 'RETRY') FILTER (WHERE refused) AS refused_retried
     FROM current GROUP BY subscription_id),
 touched AS (
@@ -93,19 +94,30 @@ refused_mail AS (
     SELECT gen_random_uuid(), 'DELIVERY_REFUSED', s.id, s.email,
            jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
                               'eventType', g.refused_type, 'status', g.refused_status,
-                              'since', $13::timestamptz, 'retried', g.refused_retried),
+                              'codes', g.refused_codes, 'since', $13::timestamptz,
+                              'retried', g.refused_retried),
            g.refused,
-           greatest($13, (SELECT coalesce(l.finished_at, $13) + interval '1 hour' FROM emails l
-                          WHERE l.subscription_id = s.id AND l.kind = 'DELIVERY_REFUSED'
-                            AND l.status <> 'PENDING'
-                          ORDER BY l.created_at DESC LIMIT 1)),
+           -- A status that no mail of the last hour told is told at once.
+           greatest($13, (SELECT min(coalesce(told.until, '-infinity'))
+                          FROM jsonb_object_keys(g.refused_codes) AS c(code)
+                          LEFT JOIN LATERAL (
+                              SELECT coalesce(l.finished_at, $13) + interval '1 hour' AS until FROM emails l
+                              WHERE l.subscription_id = s.id AND l.kind = 'DELIVERY_REFUSED'
+                                AND l.status <> 'PENDING' AND (l.data -> 'codes') ? c.code
+                              ORDER BY l.created_at DESC LIMIT 1) AS told ON true)),
            $13
     FROM signals g JOIN subscriptions s ON s.id = g.subscription_id
     WHERE g.refused > 0 AND s.deleted_at IS NULL
     ORDER BY s.id
     ON CONFLICT (subscription_id) WHERE kind = 'DELIVERY_REFUSED' AND status = 'PENDING' DO UPDATE
     SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
-        data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
+        -- What is told at once is not hidden behind what was told within the hour.
+        data = CASE WHEN excluded.next_attempt_at > greatest($13, e.next_attempt_at) THEN e.data
+                    ELSE excluded.data END
+            || jsonb_build_object('since', e.data -> 'since', 'codes',
+                                  coalesce(e.data -> 'codes', '{}') || (excluded.data -> 'codes')),
+        next_attempt_at = CASE WHEN (e.data -> 'codes') @> (excluded.data -> 'codes') THEN e.next_attempt_at
+                               ELSE least(e.next_attempt_at, excluded.next_attempt_at) END,
         created_at = greatest(e.created_at, excluded.created_at))
 -- Read, since a SELECT that nothing reads is not run.
 SELECT id AS "id!" FROM claimed WHERE (SELECT count(*) FROM exhausted_mail) IS NOT NULL

@@ -16,10 +16,14 @@ other AS (
 merged AS (
     UPDATE emails w
     SET occurrences = w.occurrences + m.occurrences, attempts = greatest(w.attempts, m.attempts),
-        data = w.data || CASE WHEN m.kind = 'RETRIES_EXHAUSTED'
-                              THEN jsonb_build_object('since', least((w.data ->> 'since')::timestamptz,
-                                                                     (m.data ->> 'since')::timestamptz))
-                              ELSE '{}'::jsonb END,
+        data = w.data || CASE m.kind
+            WHEN 'RETRIES_EXHAUSTED'
+                THEN jsonb_build_object('since', least((w.data ->> 'since')::timestamptz,
+                                                       (m.data ->> 'since')::timestamptz))
+            WHEN 'DELIVERY_REFUSED'
+                THEN jsonb_build_object('codes', coalesce(m.data -> 'codes', '{}')
+                                                     || coalesce(w.data -> 'codes', '{}'))
+            ELSE '{}'::jsonb END,
         created_at = greatest(w.created_at, m.created_at), last_error = $3,
         next_attempt_at = least(w.next_attempt_at, $4)
     FROM mine m, other y WHERE w.id = y.id

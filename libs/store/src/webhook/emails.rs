@@ -3,7 +3,8 @@
 //!
 //! Rows are not written here: the statements that complete deliveries, evaluate health and verify endpoints insert them
 //! themselves. What the outbox holds, and how long, is in `outbox`. At most one
-//! `RETRIES_EXHAUSTED` and one `DELIVERY_REFUSED` wait for each subscription; further occasions are counted in it.
+//! `RETRIES_EXHAUSTED` and one `DELIVERY_REFUSED` wait for each subscription; further occasions are counted in it. Of refusals the hour is kept for
+//! each status: `codes` of their data are those that a mail tells of.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Mails about refused deliveries: one in an hour for each subscription, with the number, as about exhausted retries.
+//! Mails about refused deliveries: one in an hour for each subscription and status, with the number, as about exhausted retries.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::email::EmailKind;
@@ -105,7 +105,7 @@ async fn refusals_are_counted_in_one_mail_an_hour(pool: PgPool) {
     let ended = store.end_email(claimed.id, claimed.lease_token, None, sent_at);
     assert!(ended.await.unwrap());
     for minutes in [1, 30, 59] {
-        answered(&pool, subscription, 403, 1, start + TimeDelta::minutes(minutes)).await;
+        answered(&pool, subscription, 401, 1, start + TimeDelta::minutes(minutes)).await;
     }
     let hour = sent_at + TimeDelta::hours(1);
     let early = store
@@ -113,6 +113,48 @@ async fn refusals_are_counted_in_one_mail_an_hour(pool: PgPool) {
         .await;
     assert_eq!(early.unwrap(), []);
     assert_eq!(claim_one(&store, hour).await.occurrences, 3);
+}
+
+#[testkit::database_test]
+async fn the_first_refusal_with_another_status_is_mailed_within_the_hour_of_the_one_before(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), now());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let minute = |minutes| start + TimeDelta::minutes(minutes);
+    answered(&pool, subscription, 404, 1, start).await;
+    let first = claim_one(&store, start).await;
+    let ended = store.end_email(first.id, first.lease_token, None, start);
+    assert!(ended.await.unwrap());
+    // More of the same waits for its hour, and is told with what comes to be told sooner.
+    answered(&pool, subscription, 404, 2, minute(5)).await;
+    let early = store.claim_emails(minute(6), 10, LONG, Addresses::Trusted).await;
+    assert_eq!(early.unwrap(), []);
+    answered(&pool, subscription, 401, 1, minute(10)).await;
+    answered(&pool, subscription, 404, 1, minute(11)).await;
+    let second = claim_one(&store, minute(11)).await;
+    assert_eq!((second.occurrences, &second.data["status"]), (4, &401.into()));
+    let ended = store.end_email(second.id, second.lease_token, None, minute(11));
+    assert!(ended.await.unwrap());
+    // Both were told of within the hour.
+    answered(&pool, subscription, 401, 1, minute(20)).await;
+    answered(&pool, subscription, 404, 1, minute(21)).await;
+    let early = store.claim_emails(minute(70), 10, LONG, Addresses::Trusted).await;
+    assert_eq!(early.unwrap(), []);
+    assert_eq!(claim_one(&store, minute(71)).await.occurrences, 2);
+}
+
+/// Refusals come while the mail server is away: they hasten no mail that tells of their status already.
+#[testkit::database_test]
+async fn a_refusal_does_not_hasten_the_mail_that_tells_of_its_status(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), now());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    answered(&pool, subscription, 404, 1, start).await;
+    let claimed = claim_one(&store, start).await;
+    let back = store.put_email_back(claimed.id, claimed.lease_token, "away", postponed(start));
+    assert_eq!(back.await.unwrap(), PutBack::Waiting);
+    let due = only_row(&pool).await.next_attempt_at;
+    assert!(due > Some(start + TimeDelta::seconds(1)), "{due:?}");
+    answered(&pool, subscription, 404, 1, start + TimeDelta::seconds(1)).await;
+    assert_eq!(only_row(&pool).await.next_attempt_at, due);
 }
 
 /// As for exhausted retries: the transaction that notes a refusal may still see the mail waiting that is claimed at that moment.

@@ -48,6 +48,17 @@ pub(super) struct Relay {
 struct Row {
     id: Uuid,
     accepted_at: DateTime<Utc>,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    attempts: u32,
+}
+
+impl Row {
+    /// Whether it was cancelled before it was tried once: the subscription was never sent it.
+    fn was_never_sent(&self) -> bool {
+        self.reason.as_deref() == Some("CANCELLED") && self.attempts == 0
+    }
 }
 
 #[derive(Deserialize)]
@@ -105,7 +116,7 @@ impl Relay {
         for row in rows
             .iter()
             .rev()
-            .filter(|row| Some(row.accepted_at) > self.before)
+            .filter(|row| Some(row.accepted_at) > self.before && !row.was_never_sent())
         {
             if !self.known.contains(&row.id) {
                 self.send(row.id).await?;

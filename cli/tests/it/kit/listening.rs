@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
+use axum::extract::Path;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -49,6 +50,47 @@ async fn what_is_triggered_is_verified_here_and_where_it_is_handed_on_to() {
     );
     // Each had its one request.
     assert_eq!((first.end().await, last.end().await), (Some(0), Some(0)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_cancelled_before_it_was_tried_is_not_brought() {
+    const SUBSCRIPTION: &str = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+    // The newest first, as the portal lists them.
+    let rows = [
+        ("SENT", Value::Null, 1),
+        ("GIVEN_UP", "CANCELLED".into(), 1),
+        ("GIVEN_UP", "CANCELLED".into(), 0),
+    ];
+    let items: Vec<Value> = (0..)
+        .zip(rows)
+        .map(|(number, (status, reason, attempts))| {
+            json!({"id": format!("019aa2f0-5b1c-8025-9519-00000000000{number}"), "acceptedAt": "2999-01-01T00:00:00Z",
+                   "status": status, "reason": reason, "attempts": attempts})
+        })
+        .collect();
+    let list = json!({ "items": items });
+    let show = async |Path(id): Path<String>| {
+        let body =
+            json!({"id": id, "type": "domain.created", "timestamp": "2026-11-21T12:00:00.000Z", "data": {}});
+        Json(json!({"eventId": id, "body": body.to_string()}))
+    };
+    let router = Router::new()
+        .route(
+            "/subscriptions/{id}",
+            get(async || Json(json!({"id": SUBSCRIPTION, "state": "ACTIVE"}))),
+        )
+        .route("/subscriptions/{id}/notifications", get(async move || Json(list)))
+        .route("/notifications/{id}", get(show));
+    let portal = pretended(router).await;
+    let (mut process, _) = listen(&format!(
+        "--count 2 --subscription {SUBSCRIPTION} --newer-than 1h --reseller-key x --portal-url {portal}"
+    ));
+    for last in [1, 0] {
+        let brought = json_line(&mut process);
+        let id = brought["id"].as_str().expect("an id");
+        assert!(id.ends_with(&format!("0{last}")), "{brought}");
+    }
+    assert_eq!(process.end().await, Some(0));
 }
 
 #[tokio::test]

@@ -118,6 +118,40 @@ async fn a_deletion_is_refused_in_a_pipe_with_what_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_deactivation_is_refused_in_a_pipe_with_what_is_given_up() {
+    let deactivated = Arc::new(AtomicU32::new(0));
+    let counted = deactivated.clone();
+    let deactivate = move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Json(json!({"state": "DEACTIVATED", "stateReason": "BY_RESELLER"})) }
+    };
+    let show = async || Json(json!({"id": SUBSCRIPTION, "url": "https://hooks.acme.example/postrider"}));
+    let summary = async || Json(json!({"total": 12, "countedUpTo": 10_000}));
+    let router = Router::new()
+        .route("/subscriptions/{id}", get(show))
+        .route("/subscriptions/{id}/deactivate", post(deactivate))
+        .route("/subscriptions/{id}/scheduled/summary", get(summary));
+    let url = pretended(router).await;
+    let command = format!("subscriptions deactivate {SUBSCRIPTION}");
+    let refused = reseller(&command, &url);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for said in [
+        "12 notifications that wait are given up",
+        "until it is activated",
+        "add --yes",
+    ] {
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    assert_eq!(deactivated.load(Ordering::SeqCst), 0);
+    let done = reseller(&format!("{command} --yes"), &url);
+    assert!(
+        done.code == Some(0) && done.stdout.contains("DEACTIVATED"),
+        "{done:?}"
+    );
+    assert_eq!(deactivated.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn one_is_cancelled_and_a_secret_revoked_only_when_that_is_confirmed() {
     let done = Arc::new(AtomicU32::new(0));
     let counted = done.clone();

@@ -78,7 +78,7 @@ async fn a_subscription_is_made_shown_changed_and_deleted(it: Installation) {
     for (action, wanted) in [
         ("pause", "ACTIVE (VERIFIED), paused"),
         ("resume", "ACTIVE (VERIFIED)\n"),
-        ("deactivate", "DEACTIVATED"),
+        ("deactivate --yes", "DEACTIVATED"),
         ("activate --wait", "ACTIVE"),
     ] {
         let said = succeed(&lane, &format!("subscriptions {action} {id}")).await;

@@ -40,7 +40,7 @@ pub(crate) enum SubscriptionsCommand {
     /// Activates one that is DEACTIVATED.
     Activate(Waited),
     /// Deactivates one: nothing more is sent, and what waits is given up.
-    Deactivate(One),
+    Deactivate(DeactivateArgs),
     /// Pauses one: its notifications wait.
     Pause(One),
     /// Lets a paused one go on.
@@ -112,6 +112,20 @@ pub(crate) struct One<F: Args = JsonArgs> {
   postrider subscriptions delete 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider subscriptions delete 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --yes")]
 pub(crate) struct DeleteArgs {
+    #[command(flatten)]
+    pub(super) one: One,
+    #[command(flatten)]
+    pub(super) yes: Yes,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It asks first, and without a terminal needs --yes: what is given up is sent again by `postrider resend` or `postrider replay` alone.
+
+Examples:
+  postrider subscriptions deactivate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider subscriptions deactivate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --yes")]
+pub(crate) struct DeactivateArgs {
     #[command(flatten)]
     pub(super) one: One,
     #[command(flatten)]

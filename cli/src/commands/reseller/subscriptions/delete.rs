@@ -1,40 +1,73 @@
-//! `postrider subscriptions delete`: the end of a subscription, for good.
+//! `postrider subscriptions delete` and `deactivate`, which give up what waits: asked for first.
 
 use domain::counted::number;
 use serde_json::Value;
+use uuid::Uuid;
 
-use super::args::DeleteArgs;
-use super::{path, portal};
-use crate::confirm::Act;
+use super::args::{DeactivateArgs, DeleteArgs};
+use super::{act, path, portal};
+use crate::confirm::{Act, Yes};
 use crate::output;
+use crate::portal::Portal;
 use crate::shown::cell;
 
 /// Deletes a subscription, once it is confirmed what is given up with it.
 pub(super) async fn run(DeleteArgs { one, yes }: &DeleteArgs) -> anyhow::Result<()> {
     let (portal, id) = (portal(&one.common)?, one.id);
-    if !yes.is_given() {
-        let subscription: Value = portal.get(&path(id), &()).await?;
-        let waits: Value = portal
-            .get(&format!("{}/scheduled/summary", path(id)), &())
-            .await?;
-        let act = Act {
-            what: &format!("delete the subscription {id} to {}", cell(&subscription, "/url")),
-            effect: &given_up(&waits),
-            instead: &format!("`postrider subscriptions pause {id}` to stop it for a while"),
-        };
-        yes.confirm(&act, || ())?;
-    }
+    confirm(*yes, &portal, (id, "delete"), deletion).await?;
     portal.delete(&path(id)).await?;
     output::note(format_args!("the subscription {id} is deleted"));
     Ok(())
+}
+
+/// Deactivates a subscription, once it is confirmed what is given up with it.
+pub(super) async fn deactivate(DeactivateArgs { one, yes }: &DeactivateArgs) -> anyhow::Result<()> {
+    let portal = portal(&one.common)?;
+    confirm(*yes, &portal, (one.id, "deactivate"), deactivation).await?;
+    act(one, "deactivate").await
+}
+
+/// Makes sure that it is meant. `effect` says what follows, of how much waits.
+async fn confirm(
+    yes: Yes,
+    portal: &Portal,
+    (id, verb): (Uuid, &str),
+    effect: fn(&Value) -> String,
+) -> anyhow::Result<()> {
+    if yes.is_given() {
+        return Ok(());
+    }
+    let subscription: Value = portal.get(&path(id), &()).await?;
+    let summary = format!("{}/scheduled/summary", path(id));
+    let waits: Value = portal.get(&summary, &()).await?;
+    let act = Act {
+        what: &format!("{verb} the subscription {id} to {}", cell(&subscription, "/url")),
+        effect: &effect(&waits),
+        instead: &format!("`postrider subscriptions pause {id}` to stop it for a while"),
+    };
+    yes.confirm(&act, || ())
 }
 
 /// What cannot be looked at any more.
 const UNREADABLE: &str = "its notifications, their attempts and its states can no longer be read";
 
 /// What follows when a subscription is deleted for which this waits.
+fn deletion(waits: &Value) -> String {
+    let counted = given_up(waits);
+    format!("nothing more is sent to it{counted}, {UNREADABLE}, and that cannot be undone")
+}
+
+/// What follows when it is deactivated.
+fn deactivation(waits: &Value) -> String {
+    let counted = given_up(waits);
+    format!(
+        "nothing more is sent to it{counted}, and events become no notifications of it until it is activated"
+    )
+}
+
+/// How many wait that are given up.
 fn given_up(waits: &Value) -> String {
-    let counted = match waits["total"].as_u64().unwrap_or_default() {
+    match waits["total"].as_u64().unwrap_or_default() {
         0 => String::new(),
         1 => ", 1 notification that waits is given up".to_owned(),
         total => {
@@ -46,8 +79,7 @@ fn given_up(waits: &Value) -> String {
                 number(total)
             )
         }
-    };
-    format!("nothing more is sent to it{counted}, {UNREADABLE}, and that cannot be undone")
+    }
 }
 
 #[cfg(test)]
@@ -58,7 +90,7 @@ mod tests {
 
     #[test]
     fn it_is_said_how_much_a_deletion_gives_up_and_that_nothing_can_be_read_afterwards() {
-        let said = |total: u64| given_up(&json!({"total": total, "countedUpTo": 10_000}));
+        let said = |total: u64| deletion(&json!({"total": total, "countedUpTo": 10_000}));
         assert_eq!(
             said(0),
             "nothing more is sent to it, its notifications, their attempts and its states can no longer be read, and that cannot be undone"
@@ -71,5 +103,13 @@ mod tests {
             let said = said(total);
             assert!(said.contains(counted) && said.contains(UNREADABLE), "{said}");
         }
+    }
+
+    #[test]
+    fn it_is_said_how_much_a_deactivation_gives_up_and_until_when_it_lasts() {
+        assert_eq!(
+            deactivation(&json!({"total": 12, "countedUpTo": 10_000})),
+            "nothing more is sent to it, 12 notifications that wait are given up, and events become no notifications of it until it is activated"
+        );
     }
 }

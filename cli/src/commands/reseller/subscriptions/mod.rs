@@ -127,7 +127,7 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
         Command::Update(args) => update(*args).await,
         Command::Activate(args) => command_and_wait(&args, "activate").await,
         Command::Verify(args) => command_and_wait(&args, "verify").await,
-        Command::Deactivate(one) => act(&one, "deactivate").await,
+        Command::Deactivate(args) => delete::deactivate(&args).await,
         Command::Pause(one) => act(&one, "pause").await,
         Command::Resume(one) => act(&one, "resume").await,
         Command::Confirm(args) => confirm(&args).await,

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::request::{Reseller, Resender};
 
-/// What of a subscription is to be cancelled. One of status, eventType, since and until has to be given.
+/// What of a subscription is to be cancelled. One of status, eventType, since and until has to be given, unless they are only counted.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", expecting = "an object", default)]
 #[schema(as = CancellationRequest)]
@@ -110,7 +110,7 @@ impl CancellationPayload {
         if let Err(problem) = http_api::note(self.note.as_deref()) {
             errors.extend(problem.errors().iter().cloned());
         }
-        if self.chosen() == json!({}) {
+        if self.chosen() == json!({}) && self.dry_run != Some(true) {
             let detail = "is missing: say which by status, eventType, since or until, so that not all are cancelled by mistake";
             errors.push(FieldProblem::new("status", detail));
         }

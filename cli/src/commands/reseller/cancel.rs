@@ -4,11 +4,13 @@ use anyhow::bail;
 use chrono::{DateTime, Utc};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use domain::clock::{Clock as _, SystemClock};
 use domain::counted::of;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier};
+use crate::age::Age;
 use crate::commands::cancel::{NOTIFICATIONS, cancel_many, confirm_one, delivered, more};
 use crate::commands::jobs::options;
 use crate::confirm::Yes;
@@ -35,15 +37,23 @@ pub(crate) struct CancelArgs {
           value_parser = PossibleValuesParser::new(["SCHEDULED", "PENDING", "IN_MEMORY", "RETRY"]))]
     status: Option<String>,
     /// Of events of this type, such as domain.created.
-    #[arg(long, value_name = "NAME", conflicts_with = "id")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        visible_alias = "event-types",
+        conflicts_with = "id"
+    )]
     event_type: Option<String>,
     /// Of events that were accepted at this time or later; a time, or an age such as 3d.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "id")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with_all = ["id", "newer_than"])]
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; a time, or an age such as 2h.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, visible_alias = "before", conflicts_with = "id")]
     until: Option<DateTime<Utc>>,
-    /// Only counts them.
+    /// Of events that were accepted less than this long ago, such as 2h.
+    #[arg(long, value_name = "AGE", conflicts_with = "id")]
+    newer_than: Option<Age>,
+    /// Only counts them, all that wait where nothing says which.
     #[arg(long, conflicts_with = "id")]
     dry_run: bool,
     /// Why; kept in your activity.
@@ -57,11 +67,12 @@ pub(crate) struct CancelArgs {
 
 impl CancelArgs {
     /// Those of a subscription that are meant.
-    fn filter(&self) -> Value {
+    fn filter(&self, now: DateTime<Utc>) -> Value {
+        let since = self.since.or_else(|| self.newer_than.map(|age| age.before(now)));
         let fields = [
             ("status", json!(self.status.as_deref().map(str::to_uppercase))),
             ("eventType", json!(self.event_type)),
-            ("since", json!(self.since)),
+            ("since", json!(since)),
             ("until", json!(self.until)),
         ];
         let given = fields.into_iter().filter(|(_, value)| !value.is_null());
@@ -69,8 +80,7 @@ impl CancelArgs {
         given.into()
     }
 
-    fn body(&self) -> Value {
-        let mut body = self.filter();
+    fn body(&self, mut body: Value) -> Value {
         body["dryRun"] = self.dry_run.into();
         if let Some(note) = &self.note {
             body["note"] = note.as_str().into();
@@ -78,13 +88,15 @@ impl CancelArgs {
         body
     }
 
-    fn restricts(&self) -> bool {
-        self.status.is_some() || self.event_type.is_some() || self.since.is_some() || self.until.is_some()
+    /// Whether it is said which of them; to be counted they may be all.
+    fn says_which(&self, filter: &Value) -> bool {
+        self.dry_run || *filter != json!({})
     }
 }
 
 /// Cancels it, or them.
 pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<()> {
+    let filter = args.filter(SystemClock.now());
     let portal = || Portal::connect(&args.common.portal);
     let cancelled: Value = match (args.id, args.subscription) {
         (Some(id), _) => {
@@ -92,17 +104,17 @@ pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<()> {
             let path = format!("/notifications/{id}/cancel");
             portal()?.post(&path, &json!({})).await?
         }
-        (None, Some(_)) if !args.restricts() => {
+        (None, Some(_)) if !args.says_which(&filter) => {
             bail!(
-                "say which of them, by --status, --event-type, --since or --until, so that not all are cancelled by mistake"
+                "say which of them, by --status, --event-type, --since, --newer-than or --until, so that not all are cancelled by mistake"
             )
         }
         (None, Some(id)) => {
             let path = format!("/subscriptions/{id}/cancellations");
-            let which = format!("--subscription {id} {}", options(&args.filter()));
+            let which = format!("--subscription {id} {}", options(&filter));
             let what = (NOTIFICATIONS, &*which);
             let portal = portal()?;
-            cancel_many(&portal, &path, &args.body(), what, args.yes).await?
+            cancel_many(&portal, &path, &args.body(filter), what, args.yes).await?
         }
         (None, None) => bail!("name a notification, or give --subscription"),
     };
@@ -172,11 +184,36 @@ mod tests {
             "2026-11-21",
             "--dry-run",
         ]);
-        let body = args.unwrap().body();
+        let args = args.unwrap();
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        let body = args.body(args.filter(now));
         assert_eq!(
             body,
             json!({"status": "SCHEDULED", "until": "2026-11-21T00:00:00Z", "dryRun": true})
         );
+        let args = parsed(&[
+            "--subscription",
+            ID,
+            "--event-types",
+            "domain.created",
+            "--newer-than",
+            "2h",
+        ]);
+        assert_eq!(
+            args.unwrap().filter(now),
+            json!({"eventType": "domain.created", "since": "2026-11-21T10:00:00Z"})
+        );
+    }
+
+    #[test]
+    fn what_is_cancelled_is_said_and_what_is_counted_may_be_all() {
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        let says_which = |more: &[&str]| {
+            let args = parsed(&[&["--subscription", ID][..], more].concat()).unwrap();
+            args.says_which(&args.filter(now))
+        };
+        assert!(!says_which(&[]));
+        assert!(says_which(&["--dry-run"]) && says_which(&["--newer-than", "2h"]));
     }
 
     #[test]
@@ -191,7 +228,6 @@ mod tests {
             assert!(parsed(wrong).is_err(), "{wrong:?}");
         }
         assert!(parsed(&[ID]).is_ok());
-        assert!(!parsed(&["--subscription", ID]).unwrap().restricts());
     }
 
     #[test]

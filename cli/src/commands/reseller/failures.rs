@@ -4,9 +4,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use domain::counted::of as counted;
 use serde_json::Value;
-use uuid::Uuid;
 
-use super::{Common, identifier};
+use super::{Common, OfSubscription};
 use crate::commands::search;
 use crate::output::{self, Column};
 use crate::portal::Portal;
@@ -20,12 +19,8 @@ Examples:
   postrider notifications failures 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --since 3d --until 2h
   postrider notifications failures --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
 pub(crate) struct FailuresArgs {
-    /// Of which subscription; of all that are the reseller's if none is given.
-    #[arg(value_parser = identifier)]
-    subscription: Option<Uuid>,
-    /// The same, as other commands take it.
-    #[arg(long = "subscription", value_name = "ID", value_parser = identifier, conflicts_with = "subscription")]
-    of: Option<Uuid>,
+    #[command(flatten)]
+    of: OfSubscription,
     /// Failed at this time or later, within the last 7 days; a time, or an age such as 3d.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
     since: Option<DateTime<Utc>>,
@@ -48,10 +43,7 @@ const SUMS: [ShownColumn; 5] = [
 pub(super) async fn run(args: FailuresArgs) -> anyhow::Result<()> {
     let written = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
     let query = search::query([
-        (
-            "subscription",
-            args.subscription.or(args.of).map(|id| id.to_string()),
-        ),
+        ("subscription", args.of.id().map(|id| id.to_string())),
         ("since", args.since.map(written)),
         ("until", args.until.map(written)),
     ]);

@@ -19,6 +19,7 @@ mod why;
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use reqwest::StatusCode;
 use serde::Serialize;
@@ -54,6 +55,42 @@ impl Common {
 impl Common<JsonArgs> {
     fn is_json(&self) -> bool {
         self.form.is_json()
+    }
+}
+
+/// The subscription of which something is shown, named in either way in which commands take it.
+#[derive(Debug, Args)]
+pub(crate) struct OfSubscription {
+    /// Of which subscription; of all that are the reseller's if none is given.
+    #[arg(value_parser = identifier)]
+    subscription: Option<Uuid>,
+    /// The same as SUBSCRIPTION.
+    #[arg(long = "subscription", value_name = "ID", value_parser = identifier, conflicts_with = "subscription")]
+    of: Option<Uuid>,
+}
+
+impl OfSubscription {
+    fn id(&self) -> Option<Uuid> {
+        self.subscription.or(self.of)
+    }
+}
+
+/// The same of a command that needs one.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct OneSubscription {
+    /// Of which subscription.
+    #[arg(value_parser = identifier)]
+    subscription: Option<Uuid>,
+    /// The same as SUBSCRIPTION.
+    #[arg(long = "subscription", value_name = "ID", value_parser = identifier)]
+    of: Option<Uuid>,
+}
+
+impl OneSubscription {
+    fn id(&self) -> anyhow::Result<Uuid> {
+        let named = self.subscription.or(self.of);
+        named.context("invariant: clap has seen to it that one of both is given")
     }
 }
 

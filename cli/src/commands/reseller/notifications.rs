@@ -16,7 +16,7 @@ use super::failures::{self, FailuresArgs};
 use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
 use super::why::{self, WhyArgs};
-use super::{Common, OPERATORS, identifier, look, paused_by};
+use super::{Common, OPERATORS, OfSubscription, identifier, look, paused_by};
 use crate::commands::answers::{self, AnswersArgs};
 use crate::commands::outcome::{NotCome, Within};
 use crate::commands::search::{self, LastAnswer, NotificationQuery, STATUSES, Stretch};
@@ -73,14 +73,13 @@ pub(crate) enum NotificationsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Of which subscription; of all that are the reseller's if none is given.
-    #[arg(value_parser = identifier)]
-    subscription: Option<Uuid>,
+    #[command(flatten)]
+    of: OfSubscription,
     /// For operators: of this reseller, whichever the subscription.
     #[arg(long, value_name = "ID", help_heading = OPERATORS)]
     reseller: Option<String>,
     /// For operators: of all resellers.
-    #[arg(long, conflicts_with_all = ["subscription", "reseller", "event_id"], help_heading = OPERATORS)]
+    #[arg(long, conflicts_with_all = ["subscription", "of", "reseller", "event_id"], help_heading = OPERATORS)]
     all: bool,
     /// Of this event: what its caller called it, which operators give with --reseller, or its identifier. Of all your subscriptions if
     /// none is given.
@@ -93,7 +92,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_parser = PossibleValuesParser::new(STATUSES), ignore_case = true, value_delimiter = ',')]
     status: Vec<String>,
     /// Of these event types, such as domain.created; operators name one.
-    #[arg(long, value_name = "TYPES", aliases = ["event-type", "type"])]
+    #[arg(long, value_name = "TYPES", visible_alias = "event-type", alias = "type")]
     event_types: Option<String>,
     #[command(flatten)]
     answer: LastAnswer,
@@ -242,14 +241,14 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
         || args.reseller.is_some()
         || args.value.is_some() && args.operator.has_key();
     if is_operator || !args.common.portal.has_key() && args.operator.has_key() {
-        if !is_operator && args.subscription.is_none() && args.event_id.is_none() {
+        if !is_operator && args.of.id().is_none() && args.event_id.is_none() {
             bail!(
                 "name a subscription, or give --reseller, --event-id or --value; --all lists those of all resellers"
             );
         }
         let asked = NotificationQuery {
             reseller: args.reseller,
-            subscription: args.subscription,
+            subscription: args.of.id(),
             event_id: args.event_id,
             value: args.value,
             statuses: args.status,
@@ -279,7 +278,7 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     query.extend(args.answer.query());
     // The list of one subscription knows neither values nor answers.
     let is_searched = by_value || args.answer.is_asked();
-    let path = match args.subscription {
+    let path = match args.of.id() {
         Some(id) if is_searched => {
             query.insert("subscription".to_owned(), id.to_string().into());
             "/notifications".to_owned()
@@ -303,7 +302,7 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
         None => nothing.to_owned(),
     };
     let (form, nothing) = (args.common.form(), |_: &Value| nothing);
-    if args.subscription.is_some() && !is_searched {
+    if args.of.id().is_some() && !is_searched {
         shown::print_pages(pages, form, COLUMNS, nothing).await?;
         return Ok(());
     }

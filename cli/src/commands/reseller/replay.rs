@@ -61,7 +61,12 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_delimiter = ',')]
     status: Vec<String>,
     /// Of these event types alone, such as domain.created.
-    #[arg(long, value_name = "TYPES", value_delimiter = ',', alias = "event-type")]
+    #[arg(
+        long,
+        value_name = "TYPES",
+        value_delimiter = ',',
+        visible_alias = "event-type"
+    )]
     event_types: Vec<String>,
     /// Only counts what would be sent again, of the first 10,000 events of the time.
     #[arg(long, conflicts_with = "wait")]

@@ -7,7 +7,7 @@ use domain::counted::of as counted;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Common, identifier};
+use super::{Common, OneSubscription, identifier};
 use crate::age::Age;
 use crate::commands::search::status_code;
 use crate::output::{self, Form};
@@ -23,9 +23,8 @@ Examples:
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --dry-run
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5xx --per-second 5")]
 pub(crate) struct ResendManyArgs {
-    /// Of which subscription.
-    #[arg(value_parser = identifier)]
-    subscription: Uuid,
+    #[command(flatten)]
+    of: OneSubscription,
     /// These notifications; goes with no filter.
     #[arg(long = "id", value_name = "ID", value_parser = identifier, value_delimiter = ',',
         conflicts_with_all = ["status", "event_types", "code", "since", "until", "newer_than"])]
@@ -34,7 +33,12 @@ pub(crate) struct ResendManyArgs {
     #[arg(long, value_delimiter = ',')]
     status: Vec<String>,
     /// Of these event types, such as domain.created.
-    #[arg(long, value_name = "TYPES", value_delimiter = ',', alias = "event-type")]
+    #[arg(
+        long,
+        value_name = "TYPES",
+        value_delimiter = ',',
+        visible_alias = "event-type"
+    )]
     event_types: Vec<String>,
     /// The endpoint answered the last attempt with this status code, or with one of a class, such as 5xx.
     #[arg(long, value_name = "N", value_parser = status_code)]
@@ -92,12 +96,13 @@ impl ResendManyArgs {
 
 /// Sends them again, or counts them.
 pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<()> {
-    let path = format!("/subscriptions/{}/resends", args.subscription);
+    let id = args.of.id()?;
+    let path = format!("/subscriptions/{id}/resends");
     let body = args.body(SystemClock.now());
     let resent: Value = Portal::connect(&args.common.portal)?.post(&path, &body).await?;
     let form = args.common.form();
     form.print(&resent, || {
-        let subscription = args.subscription.to_string();
+        let subscription = id.to_string();
         let mut table = shown::record_of(("subscription", &subscription), &resent, ROWS);
         for by in ["byStatus", "byEventType"] {
             for (name, count) in resent[by].as_object().into_iter().flatten() {
@@ -114,10 +119,7 @@ pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<()> {
                 "{count} would be sent again; without --dry-run they are"
             ));
         } else {
-            output::note(format_args!(
-                "{count} of {} sent again one after the other",
-                args.subscription
-            ));
+            output::note(format_args!("{count} of {id} sent again one after the other"));
         }
     }
     Ok(())

@@ -4,10 +4,9 @@ use chrono::NaiveDate;
 use clap::Args;
 use domain::counted::of as counted;
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::notifications::{COLUMNS, held_by};
-use super::{Common, identifier};
+use super::{Common, OneSubscription};
 use crate::commands::search;
 use crate::output::{self, Column};
 use crate::part::Pages;
@@ -23,9 +22,8 @@ Examples:
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --day 2026-11-22")]
 pub(crate) struct ScheduledArgs {
-    /// Of which subscription.
-    #[arg(value_parser = identifier)]
-    subscription: Uuid,
+    #[command(flatten)]
+    of: OneSubscription,
     /// Lists those that wait for quota or rate until this day, such as 2026-11-22.
     #[arg(long)]
     day: Option<NaiveDate>,
@@ -59,7 +57,7 @@ pub(crate) async fn run(args: ScheduledArgs) -> anyhow::Result<()> {
 }
 
 async fn of_day(args: ScheduledArgs, day: NaiveDate) -> anyhow::Result<()> {
-    let path = format!("/subscriptions/{}/scheduled", args.subscription);
+    let path = format!("/subscriptions/{}/scheduled", args.of.id()?);
     let query = search::query([("day", Some(day.to_string())), ("cursor", args.cursor)]);
     let portal = Portal::connect(&args.common.portal)?;
     let pages = Pages::new(&portal, &path, query, args.limit.unwrap_or(LISTED));
@@ -71,7 +69,7 @@ async fn of_day(args: ScheduledArgs, day: NaiveDate) -> anyhow::Result<()> {
 }
 
 async fn sums(args: ScheduledArgs) -> anyhow::Result<()> {
-    let (id, form) = (args.subscription, args.common.form());
+    let (id, form) = (args.of.id()?, args.common.form());
     let path = format!("/subscriptions/{id}/scheduled/summary");
     let summary: Value = Portal::connect(&args.common.portal)?.get(&path, &()).await?;
     form.print(&summary, || shown::list(&summary["waiting"], SUMS))?;

@@ -54,6 +54,8 @@ async fn what_waits_and_matches_is_counted_and_then_cancelled_and_nothing_else(p
         json!({"dryRun": true, "matching": 4, "byStatus": {"SCHEDULED": 1, "PENDING": 1, "IN_MEMORY": 1, "RETRY": 1},
                "oldest": portal.now() - TimeDelta::minutes(9), "newest": portal.now() - TimeDelta::minutes(6), "more": false, "cancelled": 0, "delivered": 0})
     );
+    let all = cancel(&portal, id, &json!({"dryRun": true})).await;
+    assert_eq!(all["matching"], 5, "what is counted need not be restricted");
     assert_eq!(status(&portal, &waiting[0]).await, "SCHEDULED", "only counted");
 
     let body = json!({"until": until, "note": " transferred away "});
@@ -195,7 +197,7 @@ async fn all_that_waits_is_not_cancelled_by_mistake_and_nothing_of_another_resel
     let path = format!("/subscriptions/{id}/cancellations");
     for (body, field) in [
         (json!({}), "status"),
-        (json!({"dryRun": true}), "status"),
+        (json!({"note": "all of it"}), "status"),
         (json!({"status": "SENT"}), "status"),
         (json!({"eventType": "no type"}), "eventType"),
         (

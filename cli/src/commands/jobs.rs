@@ -374,7 +374,7 @@ pub(crate) async fn wait(
     let cancelled = document["status"] == "CANCELLED";
     // Nothing becomes of what was discarded.
     let code = if document["action"] == "replay" {
-        let patience = within.left(started, patience);
+        let patience = within.left(started, patience, Duration::ZERO);
         let found = outcome::wait(patience, async || outcome::of(api, id).await).await?;
         let outcome = found.as_ref().map(Outcome::read).transpose()?;
         let skipped = serde_json::from_value(document["skipped"].clone()).unwrap_or_default();

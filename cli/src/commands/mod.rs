@@ -89,7 +89,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Activity(args) => reseller::overview::activity(args).await,
         Tool::Limits(args) => reseller::overview::limits(args).await,
         Tool::Subscriptions(command) => reseller::subscriptions::run(command).await,
-        Tool::Notifications(command) => reseller::notifications::run(command).await,
+        Tool::Notifications(command) => return reseller::notifications::run(command).await,
         Tool::Attempts(args) => reseller::notifications::attempts(args).await,
         Tool::Resend(args) => reseller::notifications::resend(args).await,
         Tool::Replay(args) => return reseller::replay::run(args).await,

@@ -57,9 +57,9 @@ impl Within {
         Self { within }
     }
 
-    /// As long as the outcome may be waited for, by a command that began at `started`.
-    pub(crate) fn left(self, started: Instant, patience: Patience) -> Duration {
-        let patience = patience.outcome_within.duration();
+    /// As long as the outcome may be waited for, by a command that began at `started` and whose last one is sent again `sending` from now.
+    pub(crate) fn left(self, started: Instant, patience: Patience, sending: Duration) -> Duration {
+        let patience = patience.outcome_within.duration() + sending;
         self.within.map_or(patience, |within| {
             patience.min(within.duration().saturating_sub(started.elapsed()))
         })

@@ -84,6 +84,8 @@ fn code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
 pub(crate) struct ResendsDocument {
     /// Whether they were only counted.
     pub(crate) dry_run: bool,
+    /// When that was asked for, by the clock of the portal. What is sent again has changed since.
+    pub(crate) at: DateTime<Utc>,
     /// How many are sent again, or would be.
     pub(crate) count: u64,
     /// The same by the status that they had.
@@ -114,10 +116,11 @@ pub(crate) struct SkippedDocument {
 }
 
 impl ResendsDocument {
-    fn of(counted: ResendCount, dry_run: bool, per_second: u32) -> Self {
+    fn of(counted: ResendCount, dry_run: bool, per_second: u32, at: DateTime<Utc>) -> Self {
         let count = counted.resendable();
         Self {
             dry_run,
+            at,
             count,
             by_status: counted.by_status,
             by_event_type: counted.by_event_type,
@@ -191,7 +194,7 @@ pub(crate) async fn resend(
     };
     match http_api::by(reseller.deadline, ("the notifications", "sent again"), carry_out).await? {
         BulkResent::Done(counted) => {
-            let document = ResendsDocument::of(counted, asked.dry_run, asked.per_second);
+            let document = ResendsDocument::of(counted, asked.dry_run, asked.per_second, now);
             let status = if asked.dry_run {
                 StatusCode::OK
             } else {

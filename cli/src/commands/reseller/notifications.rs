@@ -1,6 +1,7 @@
 //! `postrider notifications`, `postrider attempts` and `postrider resend`.
 
 use std::array;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -185,15 +186,15 @@ const ATTEMPTS: [ShownColumn; 7] = [
 ];
 
 /// Does what the command says.
-pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
-    match command {
+pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<ExitCode> {
+    let done = match command {
         NotificationsCommand::List(args) => list(*args).await,
         NotificationsCommand::Story(one) => story(&one).await,
         NotificationsCommand::Why(args) => why::run(&args).await,
         NotificationsCommand::Failures(args) => failures::run(args).await,
         NotificationsCommand::Answers(args) => answers::run(args).await,
         NotificationsCommand::Scheduled(args) => scheduled::run(args).await,
-        NotificationsCommand::Resend(args) => resends::run(*args).await,
+        NotificationsCommand::Resend(args) => return resends::run(*args).await,
         NotificationsCommand::Cancel(args) => cancel::run(*args).await,
         NotificationsCommand::Show(one) => {
             let document = find(&Portal::connect(&one.common.portal)?, one.id).await?;
@@ -204,7 +205,8 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
             }
             Ok(())
         }
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 async fn story(one: &OneNotification<JsonArgs>) -> anyhow::Result<()> {

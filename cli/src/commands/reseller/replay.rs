@@ -227,14 +227,8 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         ];
         let ended = until_ended(&portal, of, &id);
         replay = args.within.limit(ended, not_come).await?;
-        let outcome = outcome::wait(args.within.left(started, args.patience), async || {
-            outcome_of(&portal, &replay).await.map(Some)
-        });
-        replay["outcome"] = outcome.await?.unwrap_or_default();
-        if replay["outcome"]["waiting"] != 0 {
-            let subscription = look(&portal, &format!("/subscriptions/{of}"), &()).await?;
-            obstacle(&subscription).into_iter().for_each(output::note);
-        }
+        let patience = args.within.left(started, args.patience, Duration::ZERO);
+        replay["outcome"] = wait_for(&portal, &Again::of_replay(&replay), patience).await?;
     }
     let outcome = match &replay["outcome"] {
         Value::Null => None,
@@ -329,20 +323,56 @@ async fn until_ended(portal: &Portal, subscription: Uuid, id: &str) -> anyhow::R
     }
 }
 
-/// What became of what a replay has sent again, in the form in which jobs have it. Of the notifications of its time those are
-/// counted that have not been delivered and that changed since it began, as many as it has sent again at most: others, which were being tried
-/// again anyhow, cannot be told from them; those that the replay has left alone are `others`.
-async fn outcome_of(portal: &Portal, replay: &Value) -> anyhow::Result<Value> {
-    let replayed = replay["replayed"].as_u64().unwrap_or_default();
-    let path = format!("/subscriptions/{}/notifications", cell(replay, "/subscriptionId"));
-    let began: Option<DateTime<Utc>> = cell(replay, "/createdAt").parse().ok();
+/// What was sent again of a subscription.
+pub(super) struct Again {
+    pub(super) subscription: String,
+    /// Of events that were accepted at this time or later.
+    pub(super) since: Option<String>,
+    /// Of events that were accepted before this time.
+    pub(super) until: Option<String>,
+    /// When it began, by the clock of the portal.
+    pub(super) began: Option<DateTime<Utc>>,
+    /// How many.
+    pub(super) count: u64,
+}
+
+impl Again {
+    fn of_replay(replay: &Value) -> Self {
+        Self {
+            subscription: cell(replay, "/subscriptionId"),
+            since: Some(cell(replay, "/since")),
+            until: Some(cell(replay, "/until")),
+            began: cell(replay, "/createdAt").parse().ok(),
+            count: replay["replayed"].as_u64().unwrap_or_default(),
+        }
+    }
+}
+
+/// Waits for what becomes of it, and tells what may keep the rest from being sent.
+pub(super) async fn wait_for(portal: &Portal, again: &Again, patience: Duration) -> anyhow::Result<Value> {
+    let outcome = outcome::wait(patience, async || outcome_of(portal, again).await.map(Some));
+    let outcome = outcome.await?.unwrap_or_default();
+    if outcome["waiting"] != 0 {
+        let path = format!("/subscriptions/{}", again.subscription);
+        let subscription = look(portal, &path, &()).await?;
+        obstacle(&subscription).into_iter().for_each(output::note);
+    }
+    Ok(outcome)
+}
+
+/// What became of what was sent again, in the form in which jobs have it. Of the notifications of its time those are
+/// counted that have not been delivered and that changed since it began, as many as were sent again at most: others, which were being tried
+/// again anyhow, cannot be told from them; those that were left alone are `others`.
+async fn outcome_of(portal: &Portal, again: &Again) -> anyhow::Result<Value> {
+    let (began, count) = (again.began, again.count);
+    let path = format!("/subscriptions/{}/notifications", again.subscription);
     let (mut waiting, mut failed, mut examined, mut others) = (0_u64, 0_u64, 0_u64, 0_u64);
     let mut cursor = None;
     for part in 1.. {
         let query = [
             ("status", Some(NOT_DELIVERED.to_owned())),
-            ("since", Some(cell(replay, "/since"))),
-            ("until", Some(cell(replay, "/until"))),
+            ("since", again.since.clone()),
+            ("until", again.until.clone()),
             ("limit", Some(PAGE_MAX.to_owned())),
             ("cursor", cursor),
         ];
@@ -362,11 +392,11 @@ async fn outcome_of(portal: &Portal, replay: &Value) -> anyhow::Result<Value> {
             break;
         }
     }
-    failed = failed.min(replayed);
-    others += waiting.saturating_sub(replayed - failed);
-    waiting = waiting.min(replayed - failed);
+    failed = failed.min(count);
+    others += waiting.saturating_sub(count - failed);
+    waiting = waiting.min(count - failed);
     Ok(json!({
-        "delivered": replayed - failed - waiting, "waiting": waiting, "failedAgain": failed, "cancelled": 0, "gone": 0,
+        "delivered": count - failed - waiting, "waiting": waiting, "failedAgain": failed, "cancelled": 0, "gone": 0,
         "examined": examined, "whole": cursor.is_none(), "byFingerprint": [], "others": others,
     }))
 }

@@ -1,5 +1,9 @@
 //! `postrider notifications resend`: many notifications of a subscription sent again at once.
 
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
@@ -7,20 +11,23 @@ use domain::counted::of as counted;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::replay::{self, Again};
 use super::{Common, OneSubscription, identifier};
 use crate::age::Age;
+use crate::commands::outcome::{self, Outcome, Patience, Within};
 use crate::commands::search::status_code;
 use crate::output::{self, Form};
 use crate::portal::Portal;
-use crate::shown::{self, Shown};
+use crate::shown::{self, Shown, cell};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-They are the same notifications, with the same ids and bodies, the oldest event first. At most 10,000 at once, after those that were sent again
-before; `postrider replay` takes more.
+They are the same notifications, with the same ids and bodies, the oldest event first. Without --status delivered ones are sent again too, test
+events among them. At most 10,000 at once, after those that were sent again before; `postrider replay` takes more, and leaves delivered ones alone.
 
 Examples:
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --dry-run
+  postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --wait
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5xx --per-second 5")]
 pub(crate) struct ResendManyArgs {
     #[command(flatten)]
@@ -29,7 +36,7 @@ pub(crate) struct ResendManyArgs {
     #[arg(long = "id", value_name = "ID", value_parser = identifier, value_delimiter = ',',
         conflicts_with_all = ["status", "event_types", "code", "since", "until", "newer_than"])]
     ids: Vec<Uuid>,
-    /// Of these statuses: SENT, FAILED, GIVEN_UP.
+    /// Of these statuses: SENT, FAILED, GIVEN_UP; of all three if none is given, and so delivered ones too.
     #[arg(long, value_delimiter = ',')]
     status: Vec<String>,
     /// Of these event types, such as domain.created.
@@ -56,8 +63,15 @@ pub(crate) struct ResendManyArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_second: Option<u32>,
     /// Only counts them.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
+    /// Waits for what becomes of them; exit code 4 if not all were delivered.
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    within: Within,
+    #[command(flatten)]
+    patience: Patience,
     #[command(flatten)]
     common: Common,
 }
@@ -95,11 +109,31 @@ impl ResendManyArgs {
 }
 
 /// Sends them again, or counts them.
-pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<ExitCode> {
+    let started = Instant::now();
     let id = args.of.id()?;
     let path = format!("/subscriptions/{id}/resends");
     let body = args.body(SystemClock.now());
-    let resent: Value = Portal::connect(&args.common.portal)?.post(&path, &body).await?;
+    let portal = Portal::connect(&args.common.portal)?;
+    let mut resent: Value = portal.post(&path, &body).await?;
+    let count = resent["count"].as_u64().unwrap_or_default();
+    if args.wait && count > 0 {
+        let sending = Duration::from_secs(resent["seconds"].as_u64().unwrap_or_default());
+        let patience = args.within.left(started, args.patience, sending);
+        let written = |name: &str| body[name].as_str().map(str::to_owned);
+        let again = Again {
+            subscription: id.to_string(),
+            since: written("since"),
+            until: written("until"),
+            began: cell(&resent, "/at").parse().ok(),
+            count,
+        };
+        resent["outcome"] = replay::wait_for(&portal, &again, patience).await?;
+    }
+    let outcome = match &resent["outcome"] {
+        Value::Null => None,
+        outcome => Some(Outcome::read(outcome)?),
+    };
     let form = args.common.form();
     form.print(&resent, || {
         let subscription = id.to_string();
@@ -109,20 +143,27 @@ pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<()> {
                 table.add_row([output::harmless(name), count.to_string()]);
             }
         }
+        if let Some(outcome) = &outcome {
+            table.add_row(["outcome", outcome.sentence().as_str()]);
+        }
         table
     })?;
-    if form != Form::Json {
-        let count = resent["count"].as_u64().unwrap_or_default();
+    if form != Form::Json && outcome.is_none() {
         let count = counted(count, "notification", "notifications");
         if args.dry_run {
             output::note(format_args!(
                 "{count} would be sent again; without --dry-run they are"
             ));
         } else {
-            output::note(format_args!("{count} of {id} sent again one after the other"));
+            output::note(format_args!(
+                "{count} of {id} sent again one after the other; --wait waits for what becomes of them"
+            ));
         }
     }
-    Ok(())
+    if outcome.is_none() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
 }
 
 #[cfg(test)]

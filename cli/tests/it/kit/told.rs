@@ -358,3 +358,42 @@ async fn forms_for_scripts_have_what_the_next_command_needs() {
         assert_eq!(listed.stdout, only, "{listed:?}");
     }
 }
+
+/// What fails again is told, and the exit code says it: of the failures only those count that came since.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_resend_of_many_waits_for_its_outcome_and_ends_with_it() {
+    let resent = || json!({"dryRun": false, "at": "2026-11-21T12:00:00Z", "count": 2, "seconds": 0});
+    let row = |at: &str| json!({"id": OTHER, "status": "FAILED", "updatedAt": at});
+    for (failures, code, told) in [
+        (
+            vec!["2026-11-21T12:00:01Z", "2026-11-21T11:59:59Z"],
+            4,
+            "1 delivered, 0 waiting, 1 failed again",
+        ),
+        (
+            vec!["2026-11-21T11:59:59Z"],
+            0,
+            "2 delivered, 0 waiting, 0 failed again",
+        ),
+    ] {
+        let items: Vec<Value> = failures.iter().map(|at| row(at)).collect();
+        let router = Router::new()
+            .route("/subscriptions/{id}/resends", post(async move || Json(resent())))
+            .route(
+                "/subscriptions/{id}/notifications",
+                get(async move || Json(json!({ "items": items }))),
+            );
+        let url = pretended(router).await;
+        let command = format!("notifications resend {SUBSCRIPTION} --status FAILED");
+        let waited = run(&format!("{command} --wait"), &url);
+        assert_eq!(waited.code, Some(code), "{waited:?}");
+        assert!(waited.stdout.contains(told), "{waited:?}");
+        let asked = run(&format!("{command} --subscription {SUBSCRIPTION}"), &url);
+        assert_eq!(asked.code, Some(2), "named twice: {asked:?}");
+        let left = run(&command, &url);
+        assert!(
+            left.code == Some(0) && left.stderr.contains("--wait waits"),
+            "{left:?}"
+        );
+    }
+}

@@ -40,7 +40,7 @@ async fn many_are_counted_first_and_then_sent_again_at_a_rate(portal: Portal) {
     let counted = portal.sent("POST", &path, &matching, 200).await;
     assert_eq!(
         counted,
-        json!({"dryRun": true, "count": 2, "byStatus": {"FAILED": 1, "GIVEN_UP": 1}, "byEventType": {"domain.created": 2},
+        json!({"dryRun": true, "at": portal.now(), "count": 2, "byStatus": {"FAILED": 1, "GIVEN_UP": 1}, "byEventType": {"domain.created": 2},
                "skipped": {"cancelled": 1, "unfinished": 0, "unknown": 0}, "perSecond": 1, "seconds": 2})
     );
     assert_eq!(status(&portal, &failed).await.0, "FAILED", "only counted");

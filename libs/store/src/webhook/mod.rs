@@ -54,7 +54,7 @@ mod view;
 
 pub use activity::{ActivityFilter, ActsOf, ResellerMail, StateEntry, ending_of_visitors};
 pub use addresses::{Addresses, CodeChecked, ConfirmationAsked};
-pub use answers::AnswerSum;
+pub use answers::{AnswerSum, AnsweredSince};
 pub use bulk_resend::{BulkResent, RESENT_MAX, ResendCount, ToResend};
 pub use changes::{Change, ChangeCursor, Changes};
 pub use claim::{CLAIM_LIMIT, ClaimTerms, ClaimedNotification, Claims};

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+use domain::clock::{Clock as _, SystemClock};
+use domain::notification::NotificationState;
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{AnswerSum, AttemptEnd, NotificationsOf, StatisticsDelta};
+use store::webhook::{AnswerSum, AnsweredSince, AttemptEnd, NotificationsOf, StatisticsDelta};
+use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -72,4 +75,38 @@ async fn answers_are_added_up_over_hours_and_subscriptions(pool: PgPool) {
     );
     let none = store.answer_sums(&all, now, 2).await.unwrap();
     assert!(none.is_empty(), "the hour of it began before: {none:?}");
+}
+
+#[testkit::database_test]
+async fn attempts_are_counted_from_the_moment_that_is_asked_for(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let [subscription, other] = [
+        SubscriptionRow::active().make(&pool).await,
+        SubscriptionRow::active().make(&pool).await,
+    ];
+    let since = SystemClock.now().trunc_subsecs(6) - TimeDelta::seconds(30);
+    for (of, state, seconds) in [
+        (subscription, NotificationState::Failed, -1),
+        (subscription, NotificationState::Failed, 0),
+        (subscription, NotificationState::Sent, 1),
+        // It is under way, and not answered yet.
+        (subscription, NotificationState::Sending, 2),
+        (subscription, NotificationState::Pending, 3),
+        (other, NotificationState::Failed, 1),
+    ] {
+        let row = NotificationRow::in_state(state, of).created_at(since + TimeDelta::seconds(seconds));
+        row.make(&pool).await;
+    }
+    sqlx::query("UPDATE delivery_attempts SET response_status = 401 WHERE status = 'ERROR'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let answered = store.answered_since(subscription, since).await.unwrap();
+    let expected = AnsweredSince {
+        attempts: 2,
+        refused: 1,
+        notifications: 5,
+    };
+    assert_eq!(answered, expected);
+    assert_eq!(answered.looked_at(), None, "there are no more");
 }

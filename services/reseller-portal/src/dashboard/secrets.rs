@@ -11,7 +11,7 @@ use domain::capability::Capability;
 use http::{HeaderValue, header};
 use http_api::{FieldProblem, Id, Ids, Payload, Problem};
 use pages::{Fields, Page, done};
-use store::webhook::VALID_SECRETS_MAX;
+use store::webhook::{AnsweredSince, VALID_SECRETS_MAX};
 use uuid::Uuid;
 
 use super::confirm::Confirm;
@@ -19,15 +19,12 @@ use super::frame::Frame;
 use super::{Route, confirm, words};
 use crate::activity;
 use crate::app::App;
-use crate::metrics::{self, MetricsDocument};
 use crate::request::{Reseller, Revealer, Rotator};
 use crate::secrets::{self, SecretDocument, SecretPayload};
 use crate::subscriptions::SubscriptionDocument;
 
 /// For how long a secret that was looked at stays on the screen.
 const SHOWN_SECONDS: u32 = 30;
-/// The hours that answers are counted for at most.
-const HOURS_MAX: i64 = 672;
 
 pub(super) fn routes() -> Vec<Route> {
     use super::{act, page as at};
@@ -51,7 +48,10 @@ struct Secrets {
     makers: HashMap<Uuid, String>,
     /// Who made the subscription, and its first secret with it.
     creator: Option<String>,
-    metrics: MetricsDocument,
+    /// When the last of them was made or revoked.
+    changed_at: DateTime<Utc>,
+    /// How it has gone since.
+    answered: AnsweredSince,
     /// Whether the installation shows a secret again.
     are_shown: bool,
 }
@@ -102,15 +102,10 @@ impl Secrets {
         }
     }
 
-    /// Answers that say that who sends is not known or may not.
-    fn refused(&self) -> u64 {
-        let counts = [401, 403].map(|status| self.metrics.answers.get(&status).copied());
-        counts.into_iter().flatten().sum()
-    }
-
+    /// The part of answers that say that who sends is not known or may not.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     fn refused_part(&self) -> String {
-        words::percent(self.refused() as f64 / self.metrics.counts.attempts.max(1) as f64)
+        words::percent(self.answered.refused as f64 / self.answered.attempts.max(1) as f64)
     }
 }
 
@@ -177,15 +172,16 @@ async fn page(
         .iter()
         .map(|secret| secret.revoked_at.max(Some(secret.created_at)));
     let changed_at = changes.max().flatten().unwrap_or(subscription.created_at);
-    let hours = (frame.now - changed_at).num_hours().clamp(0, HOURS_MAX - 1) + 1;
-    let metrics = metrics::without_types(&app, &reseller, id, u32::try_from(hours).unwrap_or(1)).await?;
+    let read = app.store.answered_since(id, changed_at);
+    let answered = http_api::by(reseller.deadline, ("the attempts", "read"), read).await?;
     Ok(Page(Secrets {
         frame,
         subscription,
         secrets,
         makers,
         creator,
-        metrics,
+        changed_at,
+        answered,
         are_shown: app.config.reseller.secrets.allow_viewing,
     }))
 }

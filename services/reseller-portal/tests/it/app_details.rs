@@ -324,6 +324,29 @@ async fn a_list_is_taken_home_as_the_api_has_it(portal: Portal) {
 }
 
 #[testkit::test]
+async fn refusals_are_counted_from_the_moment_at_which_the_secrets_changed(portal: Portal) {
+    let id = id_of(&portal.created().await);
+    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/secrets"));
+    // The first one was answered before, in the same hour.
+    for (state, seconds) in [
+        (NotificationState::Failed, 1),
+        (NotificationState::Failed, 0),
+        (NotificationState::Sent, 0),
+    ] {
+        let at = portal.now() - TimeDelta::seconds(seconds);
+        let row = NotificationRow::in_state(state, id).created_at(at);
+        row.make(&portal.pool).await;
+    }
+    sqlx::query("UPDATE delivery_attempts SET response_status = 401 WHERE status = 'ERROR'")
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let page = browser.see(&path).await;
+    let told = "50 % of the attempts since the secrets last changed were answered 401 or 403.";
+    assert!(page.contains(told) && page.contains("1 of 2 since"), "{page}");
+}
+
+#[testkit::test]
 async fn a_sixth_secret_is_not_offered(portal: Portal) {
     let id = id_of(&portal.created().await);
     let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/secrets"));

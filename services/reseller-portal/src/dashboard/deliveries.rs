@@ -390,6 +390,20 @@ impl Deliveries {
         self.is_asked(&["value", "error", "q"])
     }
 
+    /// Where all that match are sent again: of the subscription that is chosen, or of all. Nowhere where the list is filtered by what that is not.
+    fn resend(&self) -> Option<String> {
+        if self.is_filtered_more() {
+            return None;
+        }
+        let asked = self.frame.asked("subscription");
+        if self.is_of_one || asked.is_empty() {
+            return Some(self.frame.beside("resend"));
+        }
+        let chosen: Uuid = asked.parse().ok()?;
+        let is_known = self.subscriptions.iter().any(|known| known.id == chosen);
+        is_known.then(|| self.frame.of_one(chosen, "resend"))
+    }
+
     fn errors(&self) -> [&'static str; 8] {
         ERROR_TYPES
     }

@@ -121,6 +121,13 @@ impl Frame {
         }
     }
 
+    /// The same filter on a page of one subscription, from the beginning of the list on.
+    pub(crate) fn of_one(&self, subscription: Uuid, part: &str) -> String {
+        let address = self.without(&["subscription"]);
+        let query = address.split_once('?').map(|(_, query)| format!("?{query}"));
+        format!("/app/s/{subscription}/{part}{}", query.unwrap_or_default())
+    }
+
     /// The pages of a subscription: their address, their name, and whether this is the one.
     pub(crate) fn tabs(&self, subscription: &Uuid) -> Vec<(String, &'static str, bool)> {
         let tabs = TABS.iter().map(|(part, name)| {

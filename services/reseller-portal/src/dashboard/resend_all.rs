@@ -11,13 +11,14 @@ use chrono::{MappedLocalTime, TimeDelta};
 use chrono_tz::Tz;
 use domain::subscription::SubscriptionState;
 use http_api::{Draft, FieldProblem, Id, Problem, Wrong, last_answer};
-use pages::{Fields, Page, TYPED_ABOVE, done};
+use pages::{Fields, Page, TYPED_ABOVE, done, see_other};
 use store::webhook::RESENT_MAX;
 use uuid::Uuid;
 
 use super::frame::Frame;
 use super::{Route, confirm, words};
 use crate::app::App;
+use crate::problems;
 use crate::request::{Reseller, Resender};
 use crate::resends::{self, ResendPayload, ResendsDocument};
 use crate::subscriptions::SubscriptionDocument;
@@ -133,6 +134,12 @@ async fn ask_of_all(
     reseller: Reseller,
     frame: Frame,
 ) -> Result<Response, Problem> {
+    // The list of all can be filtered by a subscription: what is left of all is then the page of that one.
+    let chosen = frame.asked("subscription");
+    if !chosen.is_empty() {
+        let chosen: Uuid = chosen.parse().map_err(|_| problems::no_subscription())?;
+        return Ok(see_other(&frame.of_one(chosen, "resend")));
+    }
     let typed = Typed::asked(&frame);
     form(&app, &reseller, frame, None, typed).await
 }

@@ -178,6 +178,19 @@ async fn deliveries_are_filtered_by_everything_that_the_list_of_the_api_is(porta
     let all = "Send all again that match";
     assert!(browser.see(&format!("{list}?status=FAILED")).await.contains(all));
     assert!(!browser.see(&format!("{list}?error=TIMEOUT")).await.contains(all));
+    // Of one that is chosen among all it is the page of that one.
+    let again = format!("/app/s/{other}/resend?status=FAILED");
+    let chosen = format!("status=FAILED&subscription={other}");
+    let page = browser.see(&format!("/app/deliveries?{chosen}")).await;
+    assert!(page.contains(&format!("href=\"{again}\">{all}")), "{page}");
+    let led = browser.get(&format!("/app/resend?{chosen}")).await;
+    assert_eq!((led.status, led.header("location")), (303, again.as_str()));
+    let unknown = Uuid::now_v7();
+    let page = browser
+        .see(&format!("/app/deliveries?subscription={unknown}"))
+        .await;
+    assert!(!page.contains(all), "{page}");
+    assert_eq!(browser.get("/app/resend?subscription=x").await.status, 404);
     for wrong in ["eror=TIMEOUT", "error=LATE", "since=yesterday", "subscription=x"] {
         for list in [
             "/app/deliveries",

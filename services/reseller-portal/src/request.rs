@@ -39,6 +39,13 @@ pub(crate) struct PartParams {
     pub(crate) cursor: Option<String>,
 }
 
+/// Whether the person of a visit has shown lately enough who it is to look at a secret.
+pub(crate) fn is_authenticated(visit: &PortalVisit, now: DateTime<Utc>) -> bool {
+    visit
+        .authenticated_at
+        .is_some_and(|at| at > now - AUTHENTICATED_WITHIN)
+}
+
 /// A visit that a request for a page belongs to. Only the guard of the pages puts it there.
 #[derive(Clone)]
 pub(crate) struct Visiting(pub(crate) Arc<PortalVisit>);
@@ -102,8 +109,7 @@ impl Reseller {
         let Shown::Visit(visit) = &self.shown else {
             return Ok(());
         };
-        let is_recent = |at: DateTime<Utc>| at > now - AUTHENTICATED_WITHIN;
-        if capability == Capability::SecretsReveal && !visit.authenticated_at.is_some_and(is_recent) {
+        if capability == Capability::SecretsReveal && !is_authenticated(visit, now) {
             let detail =
                 "to see a secret, sign in once more and open this dashboard again from where you came";
             return Err(Problem::new(AUTHENTICATION_TOO_OLD, detail));

@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use super::{ASSETS, HOME};
 use crate::app::App;
+use crate::request;
 
 /// The places of the navigation: address, name, key and icon. One without an address is a line.
 const PLACES: [(&str, &str, &str, &str); 6] = [
@@ -164,6 +165,11 @@ impl Frame {
 
     pub(crate) fn may_reveal_secrets(&self) -> bool {
         self.may(Capability::SecretsReveal)
+    }
+
+    /// Whether the person has signed in lately enough to look at a secret.
+    pub(crate) fn is_authenticated(&self) -> bool {
+        request::is_authenticated(&self.visit, self.now)
     }
 
     /// A sentence with its times in the viewer's zone. How far away they are, which stands behind them, is left out: it changes with every second.

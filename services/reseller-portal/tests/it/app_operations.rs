@@ -181,8 +181,16 @@ async fn a_secret_is_made_shown_for_a_while_and_revoked(portal: Portal) {
     );
     let (_, last) = (browser.see(&path).await, format!("{path}/{new}/revoke"));
     browser.refused(&last, &[], 409).await;
-    // A person who signed in too long ago sees none.
+    // A person who signed in too long ago sees none, and is told so before asking.
+    let offered = "<button class=\"btn small\" aria-label=\"Show for 30 s";
+    let page = browser.see(&path).await;
+    assert!(page.contains(offered), "{page}");
     portal.clock.advance(TimeDelta::minutes(16));
+    let page = browser.see(&path).await;
+    assert!(
+        !page.contains(offered) && page.contains("needs a sign-in of the last 15 minutes"),
+        "{page}"
+    );
     let stale = browser.refused(&format!("{path}/{new}/reveal"), &[], 403).await;
     assert!(!stale.contains("whsec_"), "{stale}");
 }

@@ -85,6 +85,11 @@ pub enum Cause {
         /// How many were tried.
         tried: usize,
     },
+    /// What the body was before it was changed is what was sent: so the secret does not fit either.
+    WrongSecretToo {
+        /// How many were tried.
+        tried: usize,
+    },
     /// Nothing of what happens often: it may be the secret or the body.
     Unknown {
         /// How many secrets were tried.
@@ -114,14 +119,17 @@ impl Cause {
             }
             Self::OtherId => "other_id",
             Self::OtherTimestamp { .. } => "other_timestamp",
-            Self::WrongSecret { .. } => "wrong_secret",
+            Self::WrongSecret { .. } | Self::WrongSecretToo { .. } => "wrong_secret",
             Self::Unknown { .. } => "wrong_secret_or_altered_body",
         }
     }
 
     /// Whether it is what is left when nothing is known.
     pub(super) fn is_a_guess(&self) -> bool {
-        matches!(self, Self::WrongSecret { .. } | Self::Unknown { .. })
+        matches!(
+            self,
+            Self::WrongSecret { .. } | Self::WrongSecretToo { .. } | Self::Unknown { .. }
+        )
     }
 
     /// What mends it, as one sentence without a full stop.
@@ -167,7 +175,7 @@ impl Cause {
             Self::OtherTimestamp { .. } => {
                 format!("take {HEADER_TIMESTAMP} as it arrived with this very request, and not the time of its arrival")
             }
-            Self::WrongSecret { .. } | Self::Unknown { .. } => {
+            Self::WrongSecret { .. } | Self::WrongSecretToo { .. } | Self::Unknown { .. } => {
                 "compare the secret with the one of this very subscription (each has its own; `postrider secrets list` shows \
                  since when), and take the body as it arrived"
                     .to_owned()
@@ -248,6 +256,12 @@ impl fmt::Display for Cause {
                 f,
                 "the body is the one that was sent (its SHA-256 is the idempotency-key), so {} wrong, or {HEADER_ID}, \
                  {HEADER_TIMESTAMP} or {HEADER_SIGNATURE} was changed",
+                secrets(*tried)
+            ),
+            Self::WrongSecretToo { tried } => write!(
+                f,
+                "what the body was before is what was sent (its SHA-256 is the idempotency-key), but no signature fits that either: so \
+                 {} wrong too, or {HEADER_ID}, {HEADER_TIMESTAMP} or {HEADER_SIGNATURE} was changed",
                 secrets(*tried)
             ),
             Self::Unknown { tried } => write!(

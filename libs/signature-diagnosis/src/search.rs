@@ -161,7 +161,7 @@ impl<'a> Search<'a> {
         if let Some((accidents, signed)) = self.earlier(wanted.as_deref()) {
             causes.push(Cause::Body(accidents));
             if !signed {
-                causes.push(Cause::WrongSecret { tried });
+                causes.push(Cause::WrongSecretToo { tried });
             }
             return causes;
         }

@@ -150,8 +150,14 @@ async fn check(
         typed.errors = vec![FieldProblem::new("subscription", "must be one of yours")];
         return show(&app, &reseller, frame, (typed, None)).await;
     };
+    let pasted = headers(&typed.headers);
+    if pasted.is_empty() {
+        let detail = "must be lines such as webhook-id: order-17";
+        typed.errors = vec![FieldProblem::new("headers", detail)];
+        return show(&app, &reseller, frame, (typed, None)).await;
+    }
     let payload = CheckPayload {
-        headers: Some(headers(&typed.headers)),
+        headers: Some(pasted),
         body: Some(typed.body.clone()),
         at: typed.is_recorded.then(|| "recorded".to_owned()),
     };

@@ -488,7 +488,10 @@ async fn a_signature_is_checked_without_a_look_at_a_secret(portal: Portal) {
     let empty = browser
         .refused(path, &[("subscription", &id), ("headers", "")], 422)
         .await;
-    assert!(empty.contains("headers-error"), "{empty}");
+    assert!(
+        empty.contains("headers-error") && empty.contains("They must be lines such as"),
+        "{empty}"
+    );
     browser.refused(path, &[("subscription", "x")], 422).await;
     let other = Uuid::now_v7().to_string();
     browser

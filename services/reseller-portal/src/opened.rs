@@ -22,3 +22,8 @@ pub(crate) fn open(sealer: &Sealer, subscription: Uuid, sealed: &[u8]) -> Result
         failed()
     })
 }
+
+/// The same of a secret that signs no more: it may have been sealed with a key that was taken away since, which is no fault.
+pub(crate) fn open_ended(sealer: &Sealer, subscription: Uuid, sealed: &[u8]) -> Option<Secret> {
+    Secret::from_bytes(sealer.open(subscription, sealed).ok()?).ok()
+}

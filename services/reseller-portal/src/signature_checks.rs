@@ -8,16 +8,18 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
+use explain::words;
 use http_api::{Draft, FieldProblem, Id, Problem, ProblemKind};
 use lifecycle::error_chain;
 use serde::{Deserialize, Serialize};
 use signature_diagnosis::{Cause, Evidence, diagnose};
 use signing::{Secret, SignedHeaders};
+use store::webhook::EndedSecret;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::opened::open;
+use crate::opened::{open, open_ended};
 use crate::problems;
 use crate::request::Reseller;
 
@@ -118,20 +120,29 @@ pub(crate) async fn check(
 ) -> Result<Json<CheckDocument>, Problem> {
     let now = app.now();
     let request = unread.merge(read(payload, now))?;
-    let look = app.store.sealed_secrets(&reseller.id, subscription, now);
+    let look = async {
+        let valid = app.store.sealed_secrets(&reseller.id, subscription, now).await?;
+        let Some(valid) = valid else { return Ok(None) };
+        let ended = app.store.ended_secrets(subscription, now).await?;
+        Ok(Some((valid, ended)))
+    };
     let sealed = http_api::by(reseller.deadline, ("the secrets", "read"), look).await?;
-    let sealed = sealed.ok_or_else(problems::no_subscription)?;
+    let (sealed, ended) = sealed.ok_or_else(problems::no_subscription)?;
     let sealer = app.sealer()?;
     let mut secrets = Vec::with_capacity(sealed.len());
     for (id, sealed) in sealed {
         secrets.push((id, open(sealer, subscription, &sealed)?));
     }
+    let ended: Vec<_> = ended
+        .into_iter()
+        .filter_map(|ended| Some((open_ended(sealer, subscription, &ended.sealed)?, ended)))
+        .collect();
     // It takes a second of computing at worst, which is not to be taken from other requests.
     // It goes on when the caller is gone, and takes the caller's turn for as long.
     let turn = reseller.clone();
     let judged = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        judge(&request, &secrets)
+        judge(&request, &secrets, &ended)
     });
     let judged = judged.await;
     judged.map(Json).map_err(|error| {
@@ -140,7 +151,7 @@ pub(crate) async fn check(
     })
 }
 
-fn judge(request: &Request, secrets: &[(Uuid, Secret)]) -> CheckDocument {
+fn judge(request: &Request, secrets: &[(Uuid, Secret)], ended: &[(Secret, EndedSecret)]) -> CheckDocument {
     let texts: Vec<_> = secrets.iter().map(|(_, secret)| secret.reveal()).collect();
     let texts: Vec<&str> = texts.iter().map(|text| text.as_str()).collect();
     let headers = SignedHeaders::read(|name| request.header(name));
@@ -157,6 +168,14 @@ fn judge(request: &Request, secrets: &[(Uuid, Secret)]) -> CheckDocument {
     });
     let signed = found.verdict.as_ref().ok();
     let timestamp: Option<i64> = headers.timestamp.and_then(|text| text.parse().ok());
+    let mut causes: Vec<CauseDocument> = found.causes.iter().map(CauseDocument::from).collect();
+    if signed.is_none()
+        && let Some(cause) = timestamp.and_then(|at| of_ended(request, headers, (at, ended)))
+    {
+        // Untimely it is all the same; whatever else was found was a guess.
+        causes.retain(|cause| matches!(cause.code, "too_old" | "too_new"));
+        causes.push(cause);
+    }
     CheckDocument {
         verdict: match &found.verdict {
             Ok(_) => "verified",
@@ -166,13 +185,37 @@ fn judge(request: &Request, secrets: &[(Uuid, Secret)]) -> CheckDocument {
             .and_then(|signed| secrets.get(signed.secret))
             .map(|(id, _)| *id),
         age_seconds: timestamp.map(|at| request.now.saturating_sub(at)),
-        causes: found.causes.iter().map(CauseDocument::from).collect(),
+        causes,
         signed_content: headers
             .id
             .zip(headers.timestamp)
             .map(|(id, at)| format!("{id}.{at}.{}", request.body)),
         secrets_tried: secrets.len(),
     }
+}
+
+/// Says of a request that it is signed with a secret that signs no more, as of the request's own time.
+fn of_ended(
+    request: &Request,
+    headers: SignedHeaders<'_>,
+    (at, ended): (i64, &[(Secret, EndedSecret)]),
+) -> Option<CauseDocument> {
+    let body = request.body.as_bytes();
+    let signs = |secret: &Secret| signing::verify(&[secret], headers, body, at, TOLERANCE).is_ok();
+    let (_, ended) = ended.iter().find(|(secret, _)| signs(secret))?;
+    let what = if ended.is_revoked {
+        "was revoked"
+    } else {
+        "was replaced and ended"
+    };
+    let (made, end) = (words::time(ended.created_at), words::time(ended.ended_at));
+    Some(CauseDocument {
+        code: "ended_secret",
+        text: format!("it is signed with the secret of {made} that {what} at {end}"),
+        mend: "a request from before that time is genuine all the same; what is sent since then is signed with the secrets that are valid: have \
+               the notification sent again"
+            .to_owned(),
+    })
 }
 
 fn read(payload: CheckPayload, now: DateTime<Utc>) -> Result<Request, Problem> {

@@ -87,7 +87,7 @@ pub use replays::{Cancelled, Missed, NewReplay, ReplayCount, ReplayRequested, Re
 pub use reseller_notifications::{LastAnswer, NotificationsAsked, ResellerNotification};
 pub use reseller_overview::{WAITING_COUNTED_MAX, Waiting};
 pub use search::{NotificationFound, NotificationSearch, NotificationsOf};
-pub use secrets::{NewSecret, Revoked, Rotated, SecretView, StoredSecret, VALID_SECRETS_MAX};
+pub use secrets::{EndedSecret, NewSecret, Revoked, Rotated, SecretView, StoredSecret, VALID_SECRETS_MAX};
 pub use sending_again::{AskedAgain, NewTestEvent, Resent, Tested};
 pub use spill::SpillReason;
 pub use statistics::{AttemptEnd, HourCounts, StatisticsDelta};

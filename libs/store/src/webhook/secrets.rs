@@ -70,6 +70,18 @@ pub enum Revoked {
     Unknown,
 }
 
+/// A secret that signs no more, as it is stored.
+pub struct EndedSecret {
+    /// The secret, sealed.
+    pub sealed: Vec<u8>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// Whether it was revoked; otherwise a rotation had set its end.
+    pub is_revoked: bool,
+    /// When it was revoked, or ended.
+    pub ended_at: DateTime<Utc>,
+}
+
 impl Store {
     /// Adds a secret to a subscription; the others sign along for `overlap` and not longer.
     pub async fn rotate_secret(
@@ -212,6 +224,29 @@ impl Store {
         .fetch_all(&self.pool)
         .await?;
         Ok(Some(rows.into_iter().map(|row| (row.id, row.sealed)).collect()))
+    }
+
+    /// The latest secrets of a subscription that sign no more and are still kept, sealed, the one that ended last first: for telling that a request was
+    /// signed with one of them.
+    pub async fn ended_secrets(
+        &self,
+        subscription: Uuid,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<EndedSecret>, Error> {
+        Ok(sqlx::query_as!(
+            EndedSecret,
+            r#"
+            SELECT sealed, created_at, revoked_at IS NOT NULL AS "is_revoked!",
+                   coalesce(revoked_at, expires_at) AS "ended_at!"
+            FROM signing_secrets
+            WHERE subscription_id = $1 AND (revoked_at IS NOT NULL OR expires_at <= $2)
+            ORDER BY coalesce(revoked_at, expires_at) DESC LIMIT 20
+            "#,
+            subscription,
+            at,
+        )
+        .fetch_all(&self.pool)
+        .await?)
     }
 
     /// Ends a secret at once. One that has ended already stays as it is.

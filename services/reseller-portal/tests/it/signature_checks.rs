@@ -1,5 +1,6 @@
 //! Whether a request is signed as it should be, and if not, why.
 
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 use signing::{Secret, sign};
 use testkit::subscription_factory::SubscriptionRow;
@@ -70,4 +71,41 @@ async fn a_signature_is_judged_with_the_secrets_of_the_subscription_and_none_is_
             .await;
         assert_eq!(fields(&problem), [field]);
     }
+}
+
+#[testkit::test]
+async fn a_secret_that_signs_no_more_is_recognised_and_not_called_wrong(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let secrets = format!("/subscriptions/{id}/secrets");
+    let made = async || portal.done("POST", &secrets, 201).await;
+    let (revoked, replaced, _) = (made().await, made().await, made().await);
+    let gone = format!("{secrets}/{}", revoked["id"].as_str().unwrap());
+    portal.done("DELETE", &gone, 204).await;
+    let path = format!("/subscriptions/{id}/signature-checks");
+    let judged = async |made: &Value, back: i64| {
+        let at = portal.now().timestamp() - back;
+        let request = request(made["secret"].as_str().unwrap(), at, BODY);
+        portal.sent("POST", &path, &request, 200).await
+    };
+    let codes = |judged: &Value| -> Vec<String> {
+        let causes = judged["causes"].as_array().unwrap().iter();
+        causes
+            .map(|cause| cause["code"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let told = judged(&revoked, 0).await;
+    assert_eq!(
+        (&told["verdict"], &told["secretId"]),
+        (&json!("no_match"), &Value::Null)
+    );
+    assert_eq!(codes(&told), ["ended_secret"]);
+    let text = told["causes"][0]["text"].as_str().unwrap();
+    assert!(text.contains("that was revoked at "), "{text}");
+    assert_eq!(codes(&judged(&revoked, 420).await), ["too_old", "ended_secret"]);
+    assert_eq!(judged(&replaced, 0).await["verdict"], "verified");
+    portal.clock.advance(TimeDelta::days(2));
+    let told = judged(&replaced, 0).await;
+    assert_eq!(codes(&told), ["ended_secret"]);
+    let text = told["causes"][0]["text"].as_str().unwrap();
+    assert!(text.contains("that was replaced and ended at "), "{text}");
 }

@@ -58,6 +58,12 @@ impl New {
         }
     }
 
+    /// Whether it may have failed for want of a secret that the endpoint knows: there is none before the subscription is made.
+    fn lacks_secret(&self, check: &CheckDocument) -> bool {
+        let mut steps = check.steps.iter();
+        steps.any(|step| step.step == "ANSWER" && step.result == "FAILED")
+    }
+
     /// The word for a result and its looks.
     fn result(&self, step: &StepDocument) -> (&'static str, &'static str) {
         match step.result {

@@ -81,6 +81,16 @@ async fn an_endpoint_is_checked_step_by_step(portal: Portal) {
     assert_eq!(answer.status, 200, "{}", answer.html);
     assert!(answer.html.contains("not ready yet") && answer.html.contains(&format!("value=\"{url}\"")));
     assert!(!answer.html.contains("<script>alert"), "{}", answer.html);
+    let secret_first = "needs the secret of the subscription first";
+    assert!(answer.html.contains(secret_first), "{}", answer.html);
+    let unreached = url.replace("http://", "https://");
+    let typed = [("url", unreached.as_str())];
+    let answer = page.post("/app/subscriptions/new/check", &typed).await;
+    assert!(
+        answer.html.contains("not ready yet") && !answer.html.contains(secret_first),
+        "{}",
+        answer.html
+    );
 }
 
 #[testkit::test]

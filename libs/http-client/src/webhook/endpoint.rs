@@ -137,6 +137,17 @@ impl Endpoint {
         if self.0.transport == Transport::Plain && !policy.allow_http {
             return Err(EndpointError::PlainHttp);
         }
+        // An address that nothing is delivered to first: another port would not mend it.
+        if let Some(address) = self.known_address() {
+            policy
+                .check_for(self.0.transport, address)
+                .map_err(|refusal| match refusal {
+                    Refusal::NotPublic(kind) => EndpointError::Address(kind),
+                    Refusal::Denied => EndpointError::Denied,
+                    Refusal::Port => EndpointError::PortNotAllowed,
+                    Refusal::PlainHttp => EndpointError::PlainHttp,
+                })?;
+        }
         if policy.check_port(self.port()).is_err() {
             let is_of_http = self.0.transport == Transport::Plain && self.0.url.port().is_none();
             return Err(if is_of_http {
@@ -145,16 +156,7 @@ impl Endpoint {
                 EndpointError::PortNotAllowed
             });
         }
-        let known = self.known_address();
-        let Some(address) = known else { return Ok(()) };
-        policy
-            .check_for(self.0.transport, address)
-            .map_err(|refusal| match refusal {
-                Refusal::NotPublic(kind) => EndpointError::Address(kind),
-                Refusal::Denied => EndpointError::Denied,
-                Refusal::Port => EndpointError::PortNotAllowed,
-                Refusal::PlainHttp => EndpointError::PlainHttp,
-            })
+        Ok(())
     }
 
     /// The address that it leads to, when that needs no look-up.

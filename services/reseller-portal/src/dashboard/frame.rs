@@ -100,6 +100,17 @@ impl Frame {
         self.config.reseller.quota.time_zone.name()
     }
 
+    /// What may be an endpoint in the networks that the operators have opened, where there are any.
+    pub(crate) fn also_delivered_to(&self) -> Option<&'static str> {
+        let egress = &self.config.reseller.egress;
+        let what = if egress.allow_http {
+            "an http or https one"
+        } else {
+            "one"
+        };
+        (!egress.allow_networks.is_empty()).then_some(what)
+    }
+
     /// The origin of the page that frames this one.
     pub(crate) fn parent(&self) -> Option<&str> {
         self.visit.parent_origin.as_deref()

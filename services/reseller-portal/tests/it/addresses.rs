@@ -3,6 +3,7 @@
 use serde_json::json;
 use sqlx::PgPool;
 
+use crate::app::{ALL, entered};
 use crate::portal::{Portal, answer, emails, fields, id_of, problem};
 
 #[testkit::test]
@@ -60,6 +61,8 @@ async fn where_addresses_are_trusted_none_is_asked(pool: PgPool) {
     let created = portal.created().await;
     assert_eq!(created["emailConfirmedAt"], created["createdAt"]);
     assert_eq!(emails(&portal.pool).await, []);
+    let form = entered(&portal, &ALL).await.see("/app/subscriptions/new").await;
+    assert!(!form.contains("gets a code first"), "{form}");
 }
 
 #[testkit::test]

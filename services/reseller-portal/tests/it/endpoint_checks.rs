@@ -81,6 +81,8 @@ async fn an_endpoint_is_checked_step_by_step(portal: Portal) {
     assert_eq!(answer.status, 200, "{}", answer.html);
     assert!(answer.html.contains("not ready yet") && answer.html.contains(&format!("value=\"{url}\"")));
     assert!(!answer.html.contains("<script>alert"), "{}", answer.html);
+    let inside = "in a network that the operators of the platform have opened";
+    assert!(answer.html.contains(inside), "{}", answer.html);
     let secret_first = "needs the secret of the subscription first";
     assert!(answer.html.contains(secret_first), "{}", answer.html);
     let unreached = url.replace("http://", "https://");
@@ -100,6 +102,9 @@ async fn what_deliveries_refuse_is_not_checked_and_checks_have_a_limit(pool: PgP
         config.reseller.egress.allow_networks.clear();
     })
     .await;
+    let form = entered(&portal, &ALL).await.see("/app/subscriptions/new").await;
+    let inside = "in a network that the operators of the platform have opened";
+    assert!(!form.contains(inside), "{form}");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     for (body, field) in [

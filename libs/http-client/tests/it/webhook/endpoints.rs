@@ -153,6 +153,11 @@ fn plain_http_is_an_endpoint_only_where_it_is_allowed() {
         EndpointError::Address(AddressKind::Private)
     );
     assert_eq!(
+        refused("http://10.0.0.1/x", &open),
+        EndpointError::Address(AddressKind::Private),
+        "another port would not mend it"
+    );
+    assert_eq!(
         refused("http://127.0.0.1:8080/", &closed),
         EndpointError::PlainHttp
     );

@@ -46,8 +46,8 @@ pub(crate) struct QuotaDocument {
     /// What is left of today.
     #[schema(example = 187_655)]
     pub(crate) remaining_today: u64,
-    /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. The time of
-    /// the answer when it is used up already.
+    /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell, and
+    /// when it is used up already: since when is not kept.
     pub(crate) used_up_at: Option<DateTime<Utc>>,
     /// Notifications that wait for a coming day, counted up to 100,000: of so many in line it is looked how many wait for that.
     pub(crate) scheduled: u64,
@@ -194,8 +194,8 @@ pub(crate) struct QuotaDaysDocument {
     /// Those of today that are sent or have their place; more than the quota when that was lowered since.
     #[schema(example = 812_345)]
     pub(crate) used_today: u64,
-    /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. The time of
-    /// the answer when it is used up already.
+    /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell, and
+    /// when it is used up already: since when is not kept.
     pub(crate) used_up_at: Option<DateTime<Utc>>,
     /// The most of these days: as many as were charged to one, or ended on it where that was not kept, and of today those that wait for a
     /// coming day with them. What waited on a day before that used up its quota is not in it.
@@ -285,16 +285,14 @@ fn busiest(days: &[QuotaDayDocument], today: u64) -> u64 {
     used.fold(today, u64::max)
 }
 
-/// When a day that `began` then and has used so much by `now` has used up its quota, at the pace that it had so far.
+/// When a day that `began` then and has used so much by `now` will have used up its quota, at the pace that it had so far.
 fn used_up_at(
     (began, now): (DateTime<Utc>, DateTime<Utc>),
     (used, quota): (u64, u64),
 ) -> Option<DateTime<Utc>> {
-    if used >= quota {
-        return Some(now);
-    }
     let elapsed = (now - began).max(TimeDelta::zero());
-    if used == 0 || elapsed < LEAST_ELAPSED {
+    // Since when it is used up is not kept, and the present time would be read as that.
+    if used >= quota || used == 0 || elapsed < LEAST_ELAPSED {
         return None;
     }
     let seconds = i128::from(elapsed.num_seconds()) * i128::from(quota) / i128::from(used);
@@ -508,7 +506,7 @@ mod tests {
         let at = |time: &str| format!("2026-11-21T{time}Z").parse::<DateTime<Utc>>().unwrap();
         let foretold = |now, used| used_up_at((at("00:00:00"), at(now)), (used, 100));
         assert_eq!(foretold("06:00:00", 50), Some(at("12:00:00")));
-        assert_eq!(foretold("06:00:00", 100), Some(at("06:00:00")));
+        assert_eq!(foretold("06:00:00", 100), None, "it has come true");
         assert_eq!(foretold("06:00:00", 0), None);
         assert_eq!(foretold("00:10:00", 50), None, "too early to tell");
     }

@@ -138,7 +138,7 @@ async fn show(subscription: Uuid, common: &Common) -> anyhow::Result<()> {
         };
     }
     let whose = ("subscription", &*subscription.to_string());
-    form.print(&quota, || shown::record_of(whose, &readable(&quota), ROWS))?;
+    form.print(&quota, || shown::record_of(whose, &quota, ROWS))?;
     if !form.is_for_people() {
         return Ok(());
     }
@@ -163,15 +163,6 @@ async fn days(subscription: Uuid, common: &Common) -> anyhow::Result<()> {
         ));
     }
     Ok(())
-}
-
-/// A quota without a forecast of what has come already: `left today` says it, and the forecast would be the present time.
-fn readable(quota: &Value) -> Value {
-    let mut readable = quota.clone();
-    if readable["remainingToday"] == 0 {
-        readable["usedUpAt"] = Value::Null;
-    }
-    readable
 }
 
 async fn request(args: &RequestArgs) -> anyhow::Result<()> {
@@ -229,15 +220,5 @@ mod tests {
             {"day": "2026-11-21", "used": 1_000_000, "quota": 1_000_000, "ended": 998_017},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&days, DAYS)));
-    }
-
-    #[test]
-    fn a_forecast_is_shown_until_it_has_come_true() {
-        let shown = |left: u32| {
-            let quota = json!({"usedToday": 70, "remainingToday": left, "usedUpAt": "2026-11-21T15:40:00Z"});
-            shown::record_of(("subscription", "x"), &readable(&quota), ROWS).plain()
-        };
-        assert!(shown(30).contains("used up at this pace  2026-11-21T15:40:00Z"));
-        assert!(!shown(0).contains("used up"), "{}", shown(0));
     }
 }

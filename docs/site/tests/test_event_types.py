@@ -1,6 +1,7 @@
 """The pages of notification types hold everything that the catalogue has, and can be compared with it."""
 
 import contextlib
+import hashlib
 import io
 import json
 import re
@@ -108,6 +109,29 @@ class Pages(unittest.TestCase):
         data = {"a": 1, "other": 2, "z": {"b": 3, "a": 4}}
         ordered = event_types.ordered(data, ["z.b", "z.a", "a"])
         self.assertEqual(json.dumps(ordered), '{"z": {"b": 3, "a": 4}, "a": 1, "other": 2}')
+
+
+class Example(unittest.TestCase):
+    """The request on the page of what arrives."""
+
+    def setUp(self) -> None:
+        page = (event_types.SITE / "notifications.md").read_text(encoding="utf-8")
+        request = re.search(r"^```http\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL).group(1)
+        self.head, self.text = request.split("\n\n")
+        self.body = json.loads(self.text)
+
+    def test_its_data_has_what_the_catalogue_requires(self) -> None:
+        entry = next(entry for entry in catalogue() if entry["name"] == self.body["type"])
+        for attribute in entry["attributes"]:
+            if attribute["required"]:
+                value = self.body["data"]
+                for name in attribute["name"].split("."):
+                    self.assertIn(name, value, attribute["name"])
+                    value = value[name]
+
+    def test_its_key_is_that_of_its_body(self) -> None:
+        digest = hashlib.sha256(self.text.encode()).hexdigest()
+        self.assertIn(f"idempotency-key: {digest}", self.head)
 
 
 class Comparing(unittest.TestCase):

@@ -56,7 +56,8 @@ pub(crate) struct Stretch {
   postrider push list --device 463B3209 --newer-than 1d         did the device get its push?
   postrider push list --status RETRY                            what is tried again, due longest first
   postrider push list --prototype Hello --status FAILED,GIVEN_UP --newer-than 2h
-  postrider push list --reason CANCELLED                        what an operator has cancelled")]
+  postrider push list --reason CANCELLED                        what an operator has cancelled
+  postrider push list --late 5m --newer-than 1d                 what ended more than 5 minutes after it was accepted")]
 pub(crate) struct PushListArgs {
     /// For this device: the push key that they were handed in with; it is in no answer and no record.
     #[arg(long, value_name = "PUSH_KEY", value_parser = NonEmptyStringValueParser::new())]
@@ -73,6 +74,9 @@ pub(crate) struct PushListArgs {
     /// Moved by hand for this reason.
     #[arg(long, value_parser = PossibleValuesParser::new(["REPLAYED", "CANCELLED"]), ignore_case = true)]
     reason: Option<String>,
+    /// Ended more than so long after it was accepted, such as 5m.
+    #[arg(long, value_name = "AGE")]
+    late: Option<Age>,
     #[command(flatten)]
     stretch: Stretch,
     #[command(flatten)]
@@ -92,6 +96,7 @@ pub(crate) struct NotificationQuery {
     pub(crate) answer: LastAnswer,
     pub(crate) ended_since: Option<DateTime<Utc>>,
     pub(crate) ended_until: Option<DateTime<Utc>>,
+    pub(crate) late: Option<Age>,
 }
 
 /// What the endpoint answered last.
@@ -218,6 +223,10 @@ fn written(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
+fn seconds(late: Option<Age>) -> Option<String> {
+    late.map(|age| age.duration().as_secs().to_string())
+}
+
 fn upper(word: Option<&String>) -> Option<String> {
     word.map(|word| word.to_uppercase())
 }
@@ -235,6 +244,7 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
         ("platform", upper(args.platform.as_ref())),
         ("status", joined(&args.status)),
         ("reason", upper(args.reason.as_ref())),
+        ("lateBySeconds", seconds(args.late)),
     ]);
     args.stretch.add_to(&mut query);
     let api = args.common.operator.connect()?;
@@ -324,6 +334,7 @@ pub(crate) async fn notifications(
         ("eventType", asked.event_type),
         ("endedSince", asked.ended_since.map(written)),
         ("endedUntil", asked.ended_until.map(written)),
+        ("lateBySeconds", seconds(asked.late)),
     ]);
     query.extend(asked.answer.query());
     stretch.add_to(&mut query);
@@ -352,6 +363,7 @@ async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::
         "error",
         "endedSince",
         "endedUntil",
+        "lateBySeconds",
     ]
     .iter()
     .any(|name| query.contains_key(*name));

@@ -258,6 +258,7 @@ fn pushes_of(filter: &WaitingFilter) -> Result<PushFilter, Problem> {
         reason: None,
         since: filter.since,
         until: filter.until,
+        late_by_seconds: None,
         limit: None,
         cursor: None,
     })

@@ -1,6 +1,7 @@
 //! Lists that are found by looking at a bounded number of rows, and words in a query string that they share.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use http_api::{Problem, paging};
@@ -84,6 +85,15 @@ pub(crate) fn times(since: Option<DateTime<Utc>>, until: Option<DateTime<Utc>>) 
         return Err(Problem::query("until", "must be later than since"));
     }
     Ok((since, until))
+}
+
+/// More than how long after it was accepted what is looked for ended. `can_have_ended` says whether all that is asked for may have.
+pub(crate) fn late_by(seconds: Option<u32>, can_have_ended: bool) -> Result<Option<Duration>, Problem> {
+    if seconds.is_some() && !can_have_ended {
+        let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
+        return Err(Problem::query("lateBySeconds", detail));
+    }
+    Ok(seconds.map(|seconds| Duration::from_secs(u64::from(seconds))))
 }
 
 /// What is asked for needs an index that an upgrade is still making.

@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::examined::{Part, Times, event_type, text, time, times};
+use crate::examined::{Part, Times, event_type, late_by, text, time, times};
 use crate::request::Viewer;
 
 /// The routes.
@@ -67,6 +67,9 @@ pub(crate) struct NotificationParams {
     pub(crate) ended_since: Option<DateTime<Utc>>,
     /// Ended before this time.
     pub(crate) ended_until: Option<DateTime<Utc>>,
+    /// Ended more than so many seconds after its event was accepted; what was sent again counts from then as well. What waits has not ended.
+    #[param(example = 600)]
+    pub(crate) late_by_seconds: Option<u32>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub(crate) limit: Option<u32>,
@@ -206,6 +209,8 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
     let statuses = words::some_of("status", params.status.as_deref(), &known)?;
     let (since, until) = times(params.since, params.until)?;
     let (ended_since, ended_until) = ended(params, &statuses)?;
+    let can_have_ended = statuses.iter().all(|status| status.is_terminal());
+    let late_by = late_by(params.late_by_seconds, can_have_ended)?;
     let reseller = text("reseller", params.reseller.as_deref())?;
     let search = NotificationSearch {
         of: match (params.subscription, reseller) {
@@ -224,6 +229,7 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         until: until.or(ended_until.map(|until| until + TimeDelta::minutes(1))),
         ended_since,
         ended_until,
+        late_by,
     };
     if let Some(event) = text("eventId", params.event_id.as_deref())? {
         check_event(params, &event)?;
@@ -255,6 +261,7 @@ fn check_event(params: &NotificationParams, event: &str) -> Result<(), Problem> 
         ("until", params.until.is_some()),
         ("endedSince", params.ended_since.is_some()),
         ("endedUntil", params.ended_until.is_some()),
+        ("lateBySeconds", params.late_by_seconds.is_some()),
         ("cursor", params.cursor.is_some()),
     ] {
         if is_given {

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::dead_letters::filter::names;
-use crate::examined::{Part, not_indexed, text, times, word};
+use crate::examined::{Part, late_by, not_indexed, text, times, word};
 use crate::request::Viewer;
 
 /// The routes.
@@ -48,6 +48,9 @@ pub(crate) struct PushParams {
     pub(crate) since: Option<DateTime<Utc>>,
     /// Accepted before this time.
     pub(crate) until: Option<DateTime<Utc>>,
+    /// Ended more than so many seconds after it was accepted; what was sent again counts from then as well. What waits has not ended.
+    #[param(example = 600)]
+    pub(crate) late_by_seconds: Option<u32>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub(crate) limit: Option<u32>,
@@ -143,7 +146,8 @@ impl PushDocument {
 /// Lists pushes, the newest first; those of one status that waits by how long they have been due.
 ///
 /// SCHEDULED, PENDING, IN_MEMORY and RETRY wait. With several statuses, and with `device`, the newest always come first. At most
-/// 10,000 pushes are looked at for a part, so that one may be short, or even empty, although others follow: only `next` tells the end.
+/// 10,000 pushes are looked at for a part, so that one may be short, or even empty, although others follow: only `next` tells the end, and
+/// `lookedBackTo` how far such a part has looked.
 #[utoipa::path(
     get, path = "/pushes", tag = "search", operation_id = "listPushes", security(("apiKey" = [])),
     params(PushParams),
@@ -164,12 +168,23 @@ pub(crate) async fn list(
     let look = app.store.lane_is_paused(Lane::Push);
     let is_paused = http_api::by(viewer.deadline, ("the pause", "read"), look).await?;
     let found = found.ok_or_else(not_indexed)?;
-    Ok(Json(Part::of(found, |push| PushDocument::of(push, is_paused))))
+    let show = |push| PushDocument::of(push, is_paused);
+    Ok(Json(if filter.is_newest_first() {
+        Part::newest_first(found, limit, show)
+    } else {
+        Part::of(found, show)
+    }))
 }
 
 /// What the parameters say.
 pub(crate) fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
     let (since, until) = times(params.since, params.until)?;
+    let statuses: Vec<PushStatus> = words::some_of(
+        "status",
+        params.status.as_deref(),
+        &PushStatus::ALL.map(PushStatus::as_str),
+    )?;
+    let can_have_ended = statuses.iter().all(|status| status.is_terminal());
     Ok(PushFilter {
         device: text("device", params.device.as_deref())?,
         prototype: text("prototype", params.prototype.as_deref())?,
@@ -178,13 +193,10 @@ pub(crate) fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
             params.platform.as_deref(),
             &names(&Platform::ALL, Platform::as_str),
         )?,
-        statuses: words::some_of(
-            "status",
-            params.status.as_deref(),
-            &PushStatus::ALL.map(PushStatus::as_str),
-        )?,
+        statuses,
         reason: word("reason", params.reason.as_deref(), "REPLAYED, CANCELLED")?,
         since,
         until,
+        late_by: late_by(params.late_by_seconds, can_have_ended)?,
     })
 }

@@ -18,6 +18,7 @@ use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
 use super::why::{self, WhyArgs};
 use super::{Common, OPERATORS, OfSubscription, identifier, look, paused_by};
+use crate::age::Age;
 use crate::commands::answers::{self, AnswersArgs};
 use crate::commands::outcome::{NotCome, Within};
 use crate::commands::search::{self, LastAnswer, NotificationQuery, STATUSES, Stretch};
@@ -40,6 +41,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --all --status RETRY --code 503                          for operators
   postrider notifications list --reseller acme --reason CANCELLED                       for operators
   postrider notifications list --reseller acme --ended-since 2026-11-21T12:00:00Z       for operators
+  postrider notifications list --all --late 10m --newer-than 1d                         for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications why order-4711
@@ -107,6 +109,9 @@ pub(crate) struct ListArgs {
     /// For operators: delivered, failed, given up or cancelled before this time; a time, or an age such as 10m.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "event_id", help_heading = OPERATORS)]
     ended_until: Option<DateTime<Utc>>,
+    /// For operators: ended more than so long after its event was accepted, such as 10m.
+    #[arg(long, value_name = "AGE", conflicts_with = "event_id", help_heading = OPERATORS)]
+    late: Option<Age>,
     #[command(flatten)]
     stretch: Stretch,
     #[command(flatten)]
@@ -236,7 +241,7 @@ pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
 
 /// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
-    let is_by_end = args.ended_since.is_some() || args.ended_until.is_some();
+    let is_by_end = args.ended_since.is_some() || args.ended_until.is_some() || args.late.is_some();
     let is_operator = args.all
         || is_by_end
         || !args.reason.is_empty()
@@ -259,6 +264,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
             answer: args.answer,
             ended_since: args.ended_since,
             ended_until: args.ended_until,
+            late: args.late,
         };
         return search::notifications(&args.operator, args.common.form(), asked, &args.stretch).await;
     }

@@ -3,6 +3,8 @@
 //! A filter decides which index leads; what that does not know is asked of the pushes that it leads to, a bounded number for one part. A part
 //! may therefore be short, or empty, although there is another one. The device goes in and never comes out.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use domain::push::{ErrorType, Platform, PushId, PushStatus};
 use domain::reason::PushReason;
@@ -12,7 +14,7 @@ use crate::examined::{Examined, Looked};
 use crate::indexes::LateIndex;
 use crate::read::{Count, Name, Nullable};
 use crate::webhook::{DueCursor, first_id_at};
-use crate::{Error, Store};
+use crate::{Error, Store, interval};
 
 /// Most pushes that are looked at for one part.
 const EXAMINED_MAX: u32 = 10_000;
@@ -37,6 +39,15 @@ pub struct PushFilter {
     pub since: Option<DateTime<Utc>>,
     /// Accepted before this.
     pub until: Option<DateTime<Utc>>,
+    /// Ended more than so long after it was accepted. No index knows it.
+    pub late_by: Option<Duration>,
+}
+
+impl PushFilter {
+    /// Whether the newest come first: not where what waits comes in the order in which it is due.
+    pub fn is_newest_first(&self) -> bool {
+        matches!(Lead::of(self), Lead::Device | Lead::Newest)
+    }
 }
 
 /// A push in a list.
@@ -108,11 +119,12 @@ impl Lead {
             && filter.prototype.is_none()
             && filter.platform.is_none()
             && filter.reason.is_none()
+            && filter.late_by.is_none()
     }
 }
 
 /// Looks at pushes along one index. `$at` is the time that they are sorted by; `$lead` begins with what the index knows, and its parameters
-/// are those from `$9` on. What it does not know is `matches`, so that the planner has no choice of an index: were `= ANY` of several statuses
+/// are `$9` and `$10`. What it does not know is `matches`, so that the planner has no choice of an index: were `= ANY` of several statuses
 /// in the `WHERE`, it could read all of each by its partial index and sort them.
 macro_rules! look {
     ($store:expr, $filter:expr, $depth:expr, $at:literal, $lead:literal $(, $value:expr)*) => {{
@@ -123,7 +135,8 @@ macro_rules! look {
                     (($1::text IS NULL OR p.push_key = $1) AND ($2::text IS NULL OR p.message_prototype_key = $2)
                      AND ($3::text IS NULL OR p.platform = $3) AND (cardinality($4::text[]) = 0 OR p.status = ANY ($4))
                      AND ($5::text IS NULL OR p.reason = $5) AND ($6::timestamptz IS NULL OR p.created_at >= $6)
-                     AND ($7::timestamptz IS NULL OR p.created_at < $7)) IS TRUE AS \"matches!\"
+                     AND ($7::timestamptz IS NULL OR p.created_at < $7)
+                     AND ($11::interval IS NULL OR p.finished_at - p.created_at > $11)) IS TRUE AS \"matches!\"
              FROM push_notifications p WHERE " + $lead + " LIMIT $8",
             $filter.device,
             $filter.prototype,
@@ -133,7 +146,8 @@ macro_rules! look {
             $filter.since,
             $filter.until,
             $depth
-            $(, $value)*
+            $(, $value)*,
+            $filter.late_by.map(interval)
         )
         .fetch_all(&$store.pool)
         .await

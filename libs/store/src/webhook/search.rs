@@ -4,6 +4,7 @@
 //! therefore be short, or empty, although there is another one. What an event says is compared and never shown.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
@@ -15,7 +16,7 @@ use super::line::Listed;
 use super::{DueCursor, first_id_at};
 use crate::examined::{Examined, Looked};
 use crate::read::{Count, Name, Nullable};
-use crate::{Error, Store};
+use crate::{Error, Store, interval};
 
 /// Most notifications that are looked at for one part.
 const EXAMINED_MAX: u32 = 10_000;
@@ -63,6 +64,8 @@ pub struct NotificationSearch {
     pub ended_since: Option<DateTime<Utc>>,
     /// Ended before this time.
     pub ended_until: Option<DateTime<Utc>>,
+    /// Ended more than so long after it was accepted. No index knows it either.
+    pub late_by: Option<Duration>,
 }
 
 impl NotificationSearch {
@@ -166,6 +169,7 @@ impl Lead {
             && search.error.is_none()
             && search.ended_since.is_none()
             && search.ended_until.is_none()
+            && search.late_by.is_none()
     }
 }
 
@@ -184,6 +188,7 @@ macro_rules! look {
                      AND ($4::uuid IS NULL OR l.id >= $4) AND ($5::uuid IS NULL OR l.id < $5)
                      AND ($12::timestamptz IS NULL OR l.finished_at >= $12)
                      AND ($13::timestamptz IS NULL OR l.finished_at < $13)
+                     AND ($16::interval IS NULL OR l.finished_at - l.created_at > $16)
                      AND (cardinality($14::text[]) = 0 OR l.reason = ANY ($14))
                      AND CASE WHEN $10::integer IS NULL AND $11::text IS NULL THEN true
                          ELSE EXISTS (
@@ -209,7 +214,8 @@ macro_rules! look {
             $search.ended_since,
             $search.ended_until,
             &reasons as &[&str],
-            $search.code.as_ref().map(|codes| i32::from(*codes.end()))
+            $search.code.as_ref().map(|codes| i32::from(*codes.end())),
+            $search.late_by.map(interval)
         )
         .fetch_all(&$store.pool)
         .await
@@ -227,7 +233,7 @@ macro_rules! look_at_each {
                       SELECT n.id, s.subscription, ", $at, " AS at FROM notifications n
                       WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT 1) AS h
                   ORDER BY ", $order, " LIMIT $7) AS s CROSS JOIN LATERAL (
-                  SELECT n.id, n.event, n.status, n.reason, n.event_type, n.finished_at, ", $at, " AS at FROM notifications n
+                  SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, ", $at, " AS at FROM notifications n
                   WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT $7) AS n
               ORDER BY ", $order, " LIMIT $7"],
             $order $(, $value)*
@@ -240,7 +246,7 @@ macro_rules! look_at_all {
     ($store:expr, $of:expr, $search:expr, $depth:expr, $at:literal, $lead:literal, $order:literal $(, $value:expr)*) => {
         look!(
             $store, $of, $search, $depth,
-            ["SELECT n.id, n.event, n.status, n.reason, n.event_type, n.finished_at, ", $at, " AS at FROM notifications n
+            ["SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, ", $at, " AS at FROM notifications n
               WHERE $1::uuid[] = '{}' AND ", $lead, " LIMIT $7"],
             $order $(, $value)*
         )

@@ -61,6 +61,7 @@ mod scene;
 mod schema;
 mod searching;
 mod searching_far;
+mod searching_late;
 mod several_statuses;
 mod state_table;
 mod status;

@@ -305,6 +305,7 @@ async fn of_prototype(app: &Arc<App>, viewer: Viewer, text: &str, found: &mut Fo
         reason: None,
         since: None,
         until: None,
+        late_by_seconds: None,
         limit: Some(1),
         cursor: None,
     };

@@ -49,7 +49,7 @@ const ANY: &str = "ANY";
 const UNDELIVERED: &str = "FAILED,GIVEN_UP";
 
 /// The fields of the form of filters.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "status",
     "reason",
     "device",
@@ -66,6 +66,7 @@ const FIELDS: [&str; 16] = [
     "until",
     "endedSince",
     "endedUntil",
+    "lateBySeconds",
 ];
 
 /// The pages.
@@ -98,6 +99,7 @@ struct WaitingParams {
     until: Option<String>,
     ended_since: Option<String>,
     ended_until: Option<String>,
+    late_by_seconds: Option<String>,
     limit: Option<usize>,
     cursor: Option<String>,
     #[expect(
@@ -113,9 +115,15 @@ impl WaitingParams {
     }
 
     /// The status that is shown, or several with commas between them; `None` shows the first of each that waits. Of a device or an event
-    /// everything is shown, and so is what ended in a time.
+    /// everything is shown, and so is what ended in a time or late.
     fn one_status(&self) -> Option<&str> {
-        let of_all = [&self.device, &self.event_id, &self.ended_since, &self.ended_until];
+        let of_all = [
+            &self.device,
+            &self.event_id,
+            &self.ended_since,
+            &self.ended_until,
+            &self.late_by_seconds,
+        ];
         let is_of_all = of_all.iter().any(|word| word.is_some());
         self.status.as_deref().or(is_of_all.then_some(ANY))
     }
@@ -137,6 +145,7 @@ impl WaitingParams {
             &self.until,
             &self.ended_since,
             &self.ended_until,
+            &self.late_by_seconds,
         ];
         texts.iter().any(|text| text.is_some())
     }
@@ -438,6 +447,7 @@ async fn of_pushes(
         reason: params.reason.clone(),
         since: moment("since", params.since.as_deref())?,
         until: moment("until", params.until.as_deref())?,
+        late_by_seconds: seconds(params.late_by_seconds.as_deref())?,
         limit,
         cursor,
     };
@@ -472,6 +482,7 @@ async fn of_notifications(
         until: moment("until", params.until.as_deref())?,
         ended_since: moment("endedSince", params.ended_since.as_deref())?,
         ended_until: moment("endedUntil", params.ended_until.as_deref())?,
+        late_by_seconds: seconds(params.late_by_seconds.as_deref())?,
         limit,
         cursor,
     };
@@ -484,6 +495,11 @@ async fn of_notifications(
 
 fn one(status: &str) -> Option<String> {
     (status != ANY).then(|| status.to_owned())
+}
+
+fn seconds(given: Option<&str>) -> Result<Option<u32>, Problem> {
+    let wrong = |_| Problem::query("lateBySeconds", "must be a number of seconds, such as 600");
+    given.map(str::parse).transpose().map_err(wrong)
 }
 
 /// A time of the address, which stands there as it is everywhere: see [`times::with_zones`].

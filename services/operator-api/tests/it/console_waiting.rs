@@ -150,7 +150,12 @@ async fn notifications_that_wait_are_found_by_their_filters(rig: &Rig) {
             "what only a list knows is cancelled one by one: {query}"
         );
     }
-    for (wrong, field) in [("code=all", "code"), ("code=99", "code"), ("error=SLOW", "error")] {
+    for (wrong, field) in [
+        ("code=all", "code"),
+        ("code=99", "code"),
+        ("error=SLOW", "error"),
+        ("lateBySeconds=10m", "lateBySeconds"),
+    ] {
         let path = format!("/console/waiting?lane=reseller&{wrong}");
         let answer = browser.get(&path).await;
         assert_eq!(answer.status, 400, "{wrong}");
@@ -168,6 +173,13 @@ async fn notifications_that_wait_are_found_by_their_filters(rig: &Rig) {
     let ended = of("&endedSince=2020-01-01T00:00:00Z").await;
     holds(&ended, &[&row(sent.id.uuid())]);
     assert!(!ended.contains(&row(retry.id.uuid())), "what waits has not ended");
+    let took = "UPDATE notifications SET finished_at = created_at + $2::interval WHERE id = $1";
+    change(rig, took, sent.id.uuid(), "900 seconds").await;
+    let late = of("&lateBySeconds=600").await;
+    holds(&late, &[&row(sent.id.uuid())]);
+    assert!(!late.contains(&row(retry.id.uuid())), "what waits has not ended");
+    let later = of("&lateBySeconds=1000").await;
+    assert!(!later.contains(&row(sent.id.uuid())));
     let before = of("&endedUntil=2020-01-01T00:00:00Z").await;
     assert!(!before.contains(&row(sent.id.uuid())));
     holds(

@@ -108,6 +108,14 @@ async fn several_statuses_are_asked_for_at_once_and_an_unknown_one_is_answered_w
             "notifications?status=SENT,RETRY&endedSince=2026-11-21T12:00:00Z",
             "ask for SENT, FAILED or GIVEN_UP",
         ),
+        (
+            "notifications?status=SENT,RETRY&lateBySeconds=600",
+            "ask for SENT, FAILED or GIVEN_UP",
+        ),
+        (
+            "pushes?status=PENDING&lateBySeconds=600",
+            "ask for SENT, FAILED or GIVEN_UP",
+        ),
     ] {
         let problem = rig
             .refused("GET", &format!("/{query}"), None, (400, "invalid-query"))

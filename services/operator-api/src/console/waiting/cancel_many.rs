@@ -53,6 +53,7 @@ pub(super) fn place(params: &WaitingParams) -> Option<String> {
         &params.error,
         &params.ended_since,
         &params.ended_until,
+        &params.late_by_seconds,
     ];
     let status = params.status.as_deref();
     // It is cancelled in one status, or in all that wait.

@@ -174,6 +174,7 @@ async fn a_subscription_and_a_reseller_are_paused_and_resumed_with_a_note(rig: &
         &pauses,
         &[
             "2 pauses are in force",
+            "/console/audit?action=lane.pause,reseller.pause,subscription.pause",
             &format!("{subscription}/resume"),
             &format!("{reseller}/resume"),
         ],

@@ -508,16 +508,21 @@ async fn pause(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let lane = known(&lane)?;
-    let again = form(lane, false, None, &frame);
-    if let Err(problem) = checked(&fields, lane, true) {
-        return again.again(frame, &fields, problem);
-    }
-    let asked = pausing(&fields, operator.app.now())?;
-    let answer = pause_lane(operator, Name(lane.to_owned()), asked).await;
+    let (app, viewer) = (State(Arc::clone(&operator.app)), operator.viewer());
+    let answer = match checked(&fields, lane, true) {
+        Ok(()) => {
+            let until = pausing(&fields, operator.app.now())?;
+            pause_lane(operator, Name(lane.to_owned()), until).await
+        }
+        Err(problem) => Err(problem),
+    };
     let what = format!("The {}", title(lane).to_lowercase());
     match answer {
         Ok(Json(change)) => Ok(done_if(change.changed, "/console/lanes", &paused(&what, &change))),
-        Err(problem) => again.again(frame, &fields, problem),
+        Err(problem) => {
+            let again = asked(app, viewer, lane, false, &frame).await;
+            again.again(frame, &fields, problem)
+        }
     }
 }
 
@@ -528,13 +533,19 @@ async fn resume(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let lane = known(&lane)?;
-    let again = form(lane, true, None, &frame);
-    if let Err(problem) = checked(&fields, lane, false) {
-        return again.again(frame, &fields, problem);
-    }
-    let answer = resume_lane(operator, Name(lane.to_owned()), note(&fields)).await;
+    let (app, viewer) = (State(Arc::clone(&operator.app)), operator.viewer());
+    let answer = match checked(&fields, lane, false) {
+        Ok(()) => resume_lane(operator, Name(lane.to_owned()), note(&fields)).await,
+        Err(problem) => Err(problem),
+    };
     let said = ["goes on. What has gathered is sent now.", "was not paused."];
-    told(lane, answer, said).or_else(|problem| again.again(frame, &fields, problem))
+    match told(lane, answer, said) {
+        Ok(done) => Ok(done),
+        Err(problem) => {
+            let again = asked(app, viewer, lane, true, &frame).await;
+            again.again(frame, &fields, problem)
+        }
+    }
 }
 
 /// Leads back to the lanes, which say what was changed, or that it was so before.

@@ -111,10 +111,15 @@ async fn ask_lane(
     frame: Frame,
     Name(lane): Name,
 ) -> Result<Response, Problem> {
-    let lane = lanes::known(&lane)?;
+    let form = asked_lane(app, viewer, lanes::known(&lane)?, &frame).await;
+    Ok(form.page(frame))
+}
+
+/// The form for all retries of a lane, with their number as it is now.
+async fn asked_lane(app: State<Arc<App>>, viewer: Viewer, lane: &'static str, frame: &Frame) -> ActForm {
     let lanes = status::status(app, viewer).await.0.lanes;
     let document = lanes.iter().flatten().find(|document| document.lane == lane);
-    Ok(lane_form(lane, document, &frame).page(frame))
+    lane_form(lane, document, frame)
 }
 
 async fn ask_subscription(
@@ -162,8 +167,13 @@ async fn lane(
     fields: Fields,
 ) -> Result<Response, Problem> {
     let lane = lanes::known(&lane)?;
+    let (app, viewer) = (State(Arc::clone(&operator.app)), operator.viewer());
     let answer = retry_now::lane(operator, Name(lane.to_owned()), note(&fields)).await;
-    told(lane_form(lane, None, &frame), frame, &fields, answer)
+    let form = match &answer {
+        Ok(_) => lane_form(lane, None, &frame),
+        Err(_) => asked_lane(app, viewer, lane, &frame).await,
+    };
+    told(form, frame, &fields, answer)
 }
 
 async fn of_subscription(

@@ -41,7 +41,7 @@ async fn a_lane_is_paused_and_resumed_by_its_name_and_with_a_note(rig: &Rig) {
     let again = browser
         .refused(pause, &[("name", "pus"), ("note", HOSTILE)], 422)
         .await;
-    holds(&again, &["must be push", "value=\"pus\""]);
+    holds(&again, &["must be push", "value=\"pus\"", "1 push waits now"]);
     shows_hostile(&again);
     let again = browser.refused(pause, &[], 422).await;
     holds(&again, &["must be push", "is needed here"]);
@@ -77,7 +77,8 @@ async fn a_lane_is_paused_and_resumed_by_its_name_and_with_a_note(rig: &Rig) {
         &["lane <a class=\"link\" href=\"/console/lanes#push\">push</a>"],
     );
     let resume = "/console/lanes/push/resume";
-    browser.refused(resume, &[("name", "reseller")], 422).await;
+    let again = browser.refused(resume, &[("name", "reseller")], 422).await;
+    holds(&again, &["must be push", "1 push waits now"]);
     let (_, page) = browser
         .act(resume, &[("name", "push"), ("note", "Swrve is back")])
         .await;
@@ -140,7 +141,7 @@ async fn what_waits_for_a_retry_is_made_due_from_where_it_is_seen(rig: &Rig) {
         viewer.refused(&act, &[("note", "no")], 403).await;
         let long = "x".repeat(2_001);
         let again = browser.refused(&act, &[("note", &*long)], 422).await;
-        holds(&again, &["Nothing was done", "aria-invalid=\"true\""]);
+        holds(&again, &["Nothing was done", "aria-invalid=\"true\"", said]);
         let (to, shown) = browser.act(&act, &[("note", "mended")]).await;
         assert_eq!(to, page);
         holds(&shown, &[came]);

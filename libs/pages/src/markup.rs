@@ -108,9 +108,8 @@ fn words(name: &str) -> (&'static str, String) {
         "PENDING" | "QUEUED" | "SCHEDULED" | "IN_PROCESS" | "SENDING" | "RUNNING" | "REQUESTED"
         | "PUBLISHED" => "wait",
         "RETRY" | "DEGRADED" | "VERIFYING" => "warn",
-        "FAILED" | "GIVEN_UP" | "ERROR" | "DEACTIVATED" | "OPEN" | "REJECTED" | "MALFORMED" | "DENIED" => {
-            "bad"
-        }
+        "FAILED" | "FAILED_AGAIN" | "GIVEN_UP" | "ERROR" | "DEACTIVATED" | "OPEN" | "REJECTED"
+        | "MALFORMED" | "DENIED" => "bad",
         _ => "hold",
     };
     let lower = name.replace(['_', '-'], " ").to_lowercase();

@@ -318,7 +318,12 @@ async fn what_an_ended_job_has_replayed_is_listed_from_its_page(rig: &Rig) {
     let push = push.to_string();
     holds(
         &list,
-        &[&push, "1 match, the newest first", "id=\"job\" name=\"job\""],
+        &[
+            &push,
+            "1 match, the newest first",
+            "id=\"job\" name=\"job\"",
+            "title=\"DELIVERED\"",
+        ],
     );
 }
 

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::event::EventRequest;
 use domain::push::{Limits, PushRequest};
+use domain::scope::Scope;
 use http_api::{FieldProblem, Handling, Problem, Wrong};
 use store::webhook::NewEvent;
 use tokio::time::Instant;
@@ -17,7 +18,7 @@ use crate::request::RequestContext;
 
 /// The push that the body of `POST /push` hands in.
 pub fn push(body: &[u8], limits: &Limits, at: (DateTime<Utc>, Tz)) -> Result<PushRequest, Problem> {
-    crate::push::submit::read(body, Handling::Strict, limits, at)
+    crate::push::submit::read(body, Handling::Strict, limits, &Scope::default(), at)
 }
 
 /// The event that the body of `POST /events` hands in, when the catalogue has its type.

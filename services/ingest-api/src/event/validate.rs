@@ -34,7 +34,15 @@ pub(crate) async fn check(
     let checked = EventRequest::check(draft, app.max_data_bytes, context.now);
     let mut wrong: Vec<FieldProblem> = checked.as_ref().err().into_iter().flatten().map(field).collect();
     let sound = |name| !wrong.iter().any(|problem| problem.field == name);
-    let event_type = draft.event_type.filter(|_| sound("type"));
+    // Before anything is said about the data. A field that is wrong itself is told so.
+    let (reseller, named) = (draft.reseller_id, draft.event_type);
+    let refused = context
+        .scope
+        .refuses_event(reseller.unwrap_or_default(), named.unwrap_or_default());
+    if let Some(refused) = refused.filter(|refused| sound(refused.field)) {
+        return Err(Invalid::Problem(out_of_scope(&refused)));
+    }
+    let event_type = named.filter(|_| sound("type"));
     let data = draft.data.filter(|_| sound("data"));
     let (data, mut further) = against_the_catalogue(app, event_type, data, context.deadline)
         .await
@@ -43,12 +51,6 @@ pub(crate) async fn check(
     let wrong = unread.and(wrong);
     match checked {
         Ok(request) if wrong.is_empty() => {
-            let refused = context
-                .scope
-                .refuses_event(request.reseller_id, request.event_type);
-            if let Some(refused) = refused {
-                return Err(Invalid::Problem(out_of_scope(&refused)));
-            }
             let data = data.as_deref().unwrap_or(request.data);
             Ok(event(&request, data, place, context))
         }

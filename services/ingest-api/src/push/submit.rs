@@ -7,7 +7,8 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::push::{FieldError, Limits, PushId, PushRequest, PushStatus};
-use http_api::{FieldProblem, Handling, Problem, Wrong};
+use domain::scope::{OutOfScope, Scope};
+use http_api::{FieldProblem, Handling, Problem, ProblemKind, Wrong};
 use store::push::{Inserted, NewPush};
 use tokio::time::timeout_at;
 
@@ -57,17 +58,15 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
     let share = Arc::clone(&admitted.share);
     share.take(1)?;
     let (body, context) = admitted.read(app.max_body_bytes).await?;
-    let request = match read(&body, context.handling, &app.limits, (context.now, app.time_zone)) {
+    let at = (context.now, app.time_zone);
+    let request = match read(&body, context.handling, &app.limits, &context.scope, at) {
         Ok(request) => request,
+        Err(problem) if problem.kind() == ProblemKind::FORBIDDEN => return Err(problem),
         Err(problem) => {
             let first = recall(&app, &context).await;
             return first.map(|first| accepted(first, true)).ok_or(problem);
         }
     };
-    let prototype = request.message_prototype_key.as_deref();
-    if let Some(refused) = context.scope.refuses_push(prototype) {
-        return Err(out_of_scope(&refused));
-    }
     let id = PushId::at(context.now);
     let push = NewPush {
         id,
@@ -93,14 +92,22 @@ async fn recall(app: &App, context: &RequestContext) -> Option<PushId> {
     timeout_at(context.deadline, recalling).await.ok()?.ok()?
 }
 
-/// The push that a body hands in.
+/// The push that a body hands in, if it is within the scope of its caller's key.
 pub(crate) fn read(
     body: &[u8],
     handling: Handling,
     limits: &Limits,
+    scope: &Scope,
     at: (DateTime<Utc>, Tz),
 ) -> Result<PushRequest, Problem> {
     let (payload, wrong): (Payload<'_>, Wrong) = http_api::read_json(body, handling)?;
+    let prototype = payload.message_prototype_key.as_deref();
+    let refused = scope.refuses_push(prototype);
+    // Before anything is said about the rest. A prototype that could not be read looks as if it were missing, and is told so below.
+    let is_known = |refused: &&OutOfScope| refused.field.is_empty() || prototype.is_some();
+    if let Some(refused) = refused.as_ref().filter(is_known) {
+        return Err(out_of_scope(refused));
+    }
     let checked = PushRequest::check(
         payload.platform.as_deref(),
         payload.message_prototype_key,
@@ -110,7 +117,11 @@ pub(crate) fn read(
         limits,
         at,
     );
-    wrong.merge(checked.map_err(|errors| not_acceptable(&errors)))
+    let request = wrong.merge(checked.map_err(|errors| not_acceptable(&errors)))?;
+    match refused {
+        Some(refused) => Err(out_of_scope(&refused)),
+        None => Ok(request),
+    }
 }
 
 fn accepted(id: PushId, replayed: bool) -> Response {

@@ -88,6 +88,54 @@ async fn a_key_hands_in_and_looks_up_what_is_within_its_scope_alone(it: Installa
 }
 
 #[testkit::test]
+async fn what_is_beyond_the_scope_is_refused_before_its_other_fields_are_looked_at(it: Installation) {
+    let service = Running::ready(&it).await;
+    let limited = Scope {
+        prototypes: names(&["Hello"]),
+        event_types: names(&["domain.*"]),
+        ..Scope::default()
+    };
+    let (_, key) = key_within(&it, limited, None).await;
+    let of_events = Scope {
+        lane: Some(Lane::Reseller),
+        ..Scope::default()
+    };
+    let (_, events) = key_within(&it, of_events, None).await;
+    let event = |event_type: Value| event_with(json!({"type": event_type, "data": 5, "occurredAt": "never"}));
+    let out = event(json!("contact.deleted"));
+    for (key, path, body, field) in [
+        (&key, "/events", out.clone(), "type"),
+        (
+            &key,
+            "/events/batch",
+            json!({ "events": [out] }),
+            "events[0].type",
+        ),
+        (
+            &key,
+            "/push",
+            json!({"messagePrototypeKey": "Bye"}),
+            "messagePrototypeKey",
+        ),
+    ] {
+        let refused = problem(hand_in(&service, key, path, &body).await, 403, "forbidden").await;
+        assert_eq!(refused["errors"][0]["field"], field, "{path}");
+    }
+    let refused = hand_in(&service, &events, "/push", &json!({})).await;
+    problem(refused, 403, "forbidden").await;
+    // What is wrong with the field itself is told first.
+    for (path, body) in [
+        ("/events", event(json!(5))),
+        ("/events", event(json!("no type"))),
+        ("/push", json!({"messagePrototypeKey": 5})),
+        ("/push", json!({})),
+    ] {
+        let refused = hand_in(&service, &key, path, &body).await;
+        problem(refused, 422, "validation").await;
+    }
+}
+
+#[testkit::test]
 async fn an_event_id_tells_nothing_to_a_key_that_may_not_hand_in_its_event(it: Installation) {
     let service = Running::ready(&it).await;
     let of_resellers = |resellers: &[&str]| Scope {
@@ -109,7 +157,7 @@ async fn an_event_id_tells_nothing_to_a_key_that_may_not_hand_in_its_event(it: I
     let batch = json!({"events": [named]});
     for (path, body) in [("/events", &named), ("/events/batch", &batch)] {
         let refused = hand_in(&service, &bolts, path, body).await;
-        problem(refused, 422, "validation").await;
+        problem(refused, 403, "forbidden").await;
     }
     let known = hand_in(&service, &acmes, "/events", &named).await;
     assert_eq!(event_location(&known), first);

@@ -4,11 +4,13 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::age::Age;
+use crate::api::Api;
 use crate::commands::search;
 use crate::operator::Common;
-use crate::output::Column;
+use crate::output::{self, Column};
 use crate::part::Part;
 use crate::shown::{self, ShownColumn};
 
@@ -87,5 +89,49 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
     let pages = args.part.of(&api, "/audit", query);
     let nothing = |_: &Value| "no entry matches".to_owned();
     shown::print_pages(pages, args.common.form(), COLUMNS, nothing).await?;
+    if let Some(letter) = args.subject.as_deref().and_then(letter_of) {
+        note_job(&api, letter).await;
+    }
     Ok(())
+}
+
+/// The dead letter that a subject is.
+fn letter_of(subject: &str) -> Option<Uuid> {
+    subject.strip_prefix("dead-letter/")?.parse().ok()
+}
+
+/// Says which job has resolved a dead letter: the entry is about that.
+async fn note_job(api: &Api, letter: Uuid) {
+    // The list was shown, and a dead letter may not be stored any more.
+    let found: anyhow::Result<Value> = api.get(&format!("/dead-letters/{letter}"), &()).await;
+    if let Some(note) = found.ok().as_ref().and_then(by_job) {
+        output::note(note);
+    }
+}
+
+/// What is said of a dead letter that a job has resolved.
+fn by_job(letter: &Value) -> Option<String> {
+    let job = letter["jobId"].as_str()?;
+    Some(output::harmless(&format!(
+        "a job has resolved this dead letter: `postrider audit --subject dead-letter-job/{job}` says who made it, and why"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_dead_letter_that_a_job_has_resolved_leads_to_the_entries_of_the_job() {
+        let id = "5f0c9f0e-3a55-4d0a-9d43-0c6c2f7cf2b1";
+        assert_eq!(letter_of(&format!("dead-letter/{id}")), id.parse().ok());
+        assert_eq!(letter_of(&format!("dead-letter-job/{id}")), None);
+        assert_eq!(letter_of(&format!("push/{id}")), None);
+        let said = by_job(&json!({ "jobId": id })).unwrap();
+        let command = format!("`postrider audit --subject dead-letter-job/{id}`");
+        assert!(said.contains(&command), "{said}");
+        assert_eq!(by_job(&json!({"state": "REPLAYED"})), None);
+    }
 }

@@ -101,7 +101,10 @@ impl Item<'_> {
             commands.push("postrider rescue".to_owned());
         }
         if !self.claimed {
-            commands.push(format!("postrider cancel {} {} --note '…'", self.kind, self.id));
+            commands.push(format!(
+                "postrider cancel {} {} --yes --note '…'",
+                self.kind, self.id
+            ));
         }
         commands
     }

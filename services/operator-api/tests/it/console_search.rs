@@ -239,7 +239,7 @@ async fn a_story_links_all_it_names_and_offers_what_can_be_done(rig: &Rig) {
             &format!("href=\"/console/explain/{event}\""),
             &format!("href=\"/console/subscriptions/{subscription}\""),
             "href=\"/console/resellers/acme\"",
-            &format!("data-copy=\"postrider cancel notification {id} --note &#39;…&#39;\""),
+            &format!("data-copy=\"postrider cancel notification {id} --yes --note &#39;…&#39;\""),
             &format!("action=\"/console/notifications/{id}/cancel\""),
         ],
     );

@@ -27,7 +27,7 @@ async fn a_push_is_explained_and_so_is_who_cancelled_it(rig: &Rig) {
     assert_eq!(story["headline"], "Waits for room in the queue.");
     assert_eq!(
         story["commands"],
-        json!([format!("postrider cancel push {id} --note '…'")])
+        json!([format!("postrider cancel push {id} --yes --note '…'")])
     );
 
     rig.act(

@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test sdks web firefox autopush lint format upgrade chaos drill failover model fuzz bench compose-test cli deb docs
+.PHONY: help demo up down check test sdks web firefox autopush lint format upgrade chaos drill failover model fuzz bench compose-test compat cli deb docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' \
@@ -66,6 +66,9 @@ model: ## Check the models of the delivery protocol within large bounds (minutes
 
 compose-test: ## Run docker-compose.yml in containers, with traffic, restarts and what it promises; not in CI
 	@scripts/compose-test
+
+compat: ## Test store and broker, and run the demo, with PostgreSQL 17 and RabbitMQ 4 of Debian 13 (root, debootstrap); not in CI
+	@scripts/compat
 
 fuzz: ## Fuzz the parsers, a minute each (ARGS="cron --seconds 600"; needs nightly and cargo-fuzz)
 	@scripts/fuzz $(ARGS)

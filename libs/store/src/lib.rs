@@ -214,8 +214,12 @@ impl Store {
 
     /// Asks the database for a sign of life.
     pub async fn ping(&self) -> Result<(), Error> {
-        sqlx::query("SELECT 1").execute(&self.pool).await?;
-        Ok(())
+        let asking = sqlx::query("SELECT 1").execute(&self.pool);
+        tokio::select! {
+            answer = asking => Ok(answer.map(drop)?),
+            // As above.
+            () = self.shared_sessions.notified() => Err(Error::SharedSessions),
+        }
     }
 
     /// Closes every connection; operations under way are waited for.

@@ -69,6 +69,7 @@ async fn a_pooler_that_shares_sessions_is_refused_with_what_to_do(pool: PgPool) 
         };
         let store = store_at(url);
         for refused in [
+            store.ping().await,
             store.is_migrated().await.map(drop),
             store.migrate().await.map(drop),
         ] {
@@ -77,7 +78,7 @@ async fn a_pooler_that_shares_sessions_is_refused_with_what_to_do(pool: PgPool) 
             assert!(error.to_string().contains("pool_mode = session"), "{error}");
         }
         // Nothing else is done over it either.
-        assert!(store.ping().await.is_err(), "{mode}");
+        assert!(store.list_pauses().await.is_err(), "{mode}");
     }
 }
 

@@ -12,7 +12,8 @@ readonly WEBPUSH_KEY_FILE=$DEV_DIR/webpush.key
 readonly DOCS_SITE=$DEV_DIR/site
 readonly POSTRIDER=$DEV_DIR/postrider # a link to the built binary: one name for it, however it was built
 
-# The binary of PROFILE (the quickly built trial unless set otherwise), or POSTRIDER_BIN when one is there already.
+# The binary of PROFILE (the quickly built trial unless set otherwise), or POSTRIDER_BIN when one is there already. With POOL_MODE set it has a
+# PgBouncer of its own before its database, with this pool_mode: session, transaction or statement.
 build_postrider() {
     local profile=${PROFILE:-trial} bin=${POSTRIDER_BIN:-} folder usually=
     case $profile in
@@ -30,7 +31,15 @@ build_postrider() {
     fi
     [[ -x $bin ]] || die "$bin is not there"
     make_dev_dir
-    ln -sfn -- "$(realpath -- "$bin")" "$POSTRIDER"
+    bin=$(realpath -- "$bin")
+    if [[ -n ${POOL_MODE:-} ]]; then
+        [[ -x /usr/sbin/pgbouncer ]] || die "POOL_MODE needs PgBouncer; as root: apt-get install pgbouncer"
+        mkdir -p -- "$DEV_DIR/pooled"
+        ln -sfn -- "$bin" "$DEV_DIR/pooled/postrider"
+        printf '%s\n' "$POOL_MODE" >"$DEV_DIR/pooled/mode"
+        bin=$CHECKOUT/scripts/dev/behind-pgbouncer
+    fi
+    ln -sfn -- "$bin" "$POSTRIDER"
 }
 
 # http_ok URL: a GET is answered with 200. Needs no client program.

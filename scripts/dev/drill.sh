@@ -1,4 +1,4 @@
-# Sourced after checkout.sh, process.sh, port.sh, state.sh, postgres.sh and services.sh. What scripts/drill and scripts/failover have in common: servers of
+# Sourced after checkout.sh, process.sh, port.sh, state.sh, postgres.sh and services.sh. What scripts/drill, scripts/failover and scripts/replicas have in common: servers of
 # PostgreSQL that are killed with their data, callers and receivers, and what the database holds in the end. All of it is in $FOLDER.
 
 readonly DRILL=$CHECKOUT/testing/drill
@@ -100,6 +100,15 @@ readonly UNITS="SELECT 'push' AS lane, push_key AS name, '' AS path, status, id 
     FROM notifications n JOIN events e ON e.id = n.event JOIN subscriptions s ON s.id = n.subscription_id"
 
 write_units() { sql postrider "SELECT lane, name, path, status FROM ($UNITS) AS u ORDER BY 1, 2, 3" >"$FOLDER/books/$1"; }
+
+write_attempts() {
+    sql postrider "SELECT u.lane, u.name, u.path, extract(epoch FROM a.started_at), a.ending FROM ($UNITS) AS u JOIN (
+            SELECT push_notification_id AS id, started_at, CASE status WHEN 'OK' THEN 'OK' ELSE 'UNKNOWN' END AS ending FROM send_attempts
+            WHERE status = 'OK' OR other_error_stack_trace LIKE '%may have been sent'
+            UNION ALL SELECT notification_id, started_at, CASE status WHEN 'OK' THEN 'OK' ELSE 'UNKNOWN' END FROM delivery_attempts
+            WHERE status = 'OK' OR fingerprint = 'delivery/lease-lost'
+        ) AS a ON a.id = u.id" >"$FOLDER/books/attempts.tsv"
+}
 
 unfinished() {
     sql postrider "SELECT count(*) FROM ($UNITS) AS u

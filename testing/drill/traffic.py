@@ -5,9 +5,10 @@ usage: traffic.py send BOOK PREFIX PER_SECOND     until SIGTERM
 
 The book has a line of JSON for each push and event that was answered with 202: what it is, its name, when that was, and the body that was
 handed in. A push is known by its pushKey, which is the user at Swrve, and an event by its eventId, which is its webhook-id. INGEST_URL,
-INGEST_KEY and RESELLER_ID say where and whose.
+INGEST_KEY and RESELLER_ID say where and whose; of several URLs, with commas between them, one after the other is asked.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import urllib.error
 import urllib.request
 
 INGEST, KEY, RESELLER = (os.environ[name] for name in ("INGEST_URL", "INGEST_KEY", "RESELLER_ID"))
+URLS = itertools.cycle(INGEST.split(","))
 stopped = False
 
 
@@ -56,7 +58,7 @@ def accepted(what, body):
     """Whether it was answered with 202. What is not answered was perhaps stored; nothing was promised of it."""
     path = "/push" if what == "push" else "/events"
     request = urllib.request.Request(
-        INGEST + path,
+        next(URLS) + path,
         json.dumps(body).encode(),
         {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"},
     )

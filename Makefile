@@ -64,8 +64,8 @@ upgrade: ## Upgrade an earlier version to this one and back under traffic (ARGS=
 model: ## Check the models of the delivery protocol within large bounds (minutes, gigabytes)
 	@. scripts/dev/checkout.sh && cargo run --package model -- check --size all
 
-compose-test: ## Run docker-compose.yml in containers, with traffic, restarts and what it promises; not in CI
-	@scripts/compose-test
+compose-test: ## Run docker-compose.yml in containers, with traffic, restarts and what it promises; not in CI (ARGS=--cluster loses servers)
+	@scripts/compose-test $(ARGS)
 
 compat: ## Test store and broker, and run the demo, with PostgreSQL 17 and RabbitMQ 4 of Debian 13 (root, debootstrap); not in CI
 	@scripts/compat

@@ -212,8 +212,8 @@ fn of_ended(
     Some(CauseDocument {
         code: "ended_secret",
         text: format!("it is signed with the secret of {made} that {what} at {end}"),
-        mend: "a request from before that time is genuine all the same; what is sent since then is signed with the secrets that are valid: have \
-               the notification sent again"
+        mend: "what is sent since then is signed with the secrets that are valid: have the notification sent again; a request from before that \
+               time is genuine, unless others know the secret"
             .to_owned(),
     })
 }

@@ -241,7 +241,7 @@ fn value(value: Option<&Value>) -> Cow<'_, str> {
 
 /// Text as a cell. One that a spreadsheet takes for a formula begins with an apostrophe: strangers write some of it.
 fn cell(text: &str) -> Cow<'_, str> {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
     if !is_formula && !text.contains(['"', ',', '\n', '\r']) {
         return Cow::Borrowed(text);
     }
@@ -328,6 +328,7 @@ mod tests {
             (json!("a,\"b\""), "\"a,\"\"b\"\"\""),
             (json!("=1+1"), "\"'=1+1\""),
             (json!("-1+1"), "\"'-1+1\""),
+            (json!("\n=1+1"), "\"'\n=1+1\""),
             (json!(["a", 1]), "\"[\"\"a\"\",1]\""),
         ] {
             assert_eq!(value(Some(&cells)), written);

@@ -184,7 +184,9 @@ async fn show(app: &Arc<App>, reseller: &Reseller, frame: Frame, typed: Typed) -
         for one in leaving_out.to_try() {
             let mut without = pages::Frame::clone(&frame);
             without.address = one.address().to_owned();
-            let found = newest(app, reseller, asked(&without, &all, Without::LOOKED_FOR)).await?;
+            let list = newest(app, reseller, asked(&without, &all, Without::LOOKED_FOR));
+            // The list itself was read: its page is shown without this.
+            let Ok(found) = list.await else { break };
             one.found(found.len(), found.len() >= Without::LOOKED_FOR as usize);
         }
     }

@@ -162,7 +162,10 @@ async fn page(
                 limit: Some(Without::LOOKED_FOR),
                 ..others
             };
-            let found = line(&app, &reseller, id, asked).await?;
+            // The list itself was read: its page is shown without this.
+            let Ok(found) = line(&app, &reseller, id, asked).await else {
+                break;
+            };
             one.found(found.items.len(), found.next.is_some());
         }
     }

@@ -57,8 +57,8 @@ pub(crate) struct Reseller {
     pub(crate) id: String,
     /// When the request has to be answered.
     pub(crate) deadline: Instant,
-    /// Held for as long as the request is worked on.
-    _turn: Arc<Turn>,
+    /// Held for as long as the request is worked on; none between the parts of a file.
+    _turn: Option<Arc<Turn>>,
     signature: String,
     shown: Shown,
 }
@@ -75,6 +75,29 @@ enum Shown {
 }
 
 impl Reseller {
+    /// The same without a turn, for an answer that takes as long as its reader does.
+    pub(crate) fn between_turns(&self) -> Self {
+        Self {
+            _turn: None,
+            ..self.clone()
+        }
+    }
+
+    /// The same with a turn and a deadline of its own, for another part of such an answer.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] when there is no turn in time.
+    pub(crate) async fn in_turn(&self, app: &App) -> Result<Self, Problem> {
+        let deadline = app.deadline();
+        let turn = app.limits.turn(&self.id, app.latest_turn()).await?;
+        Ok(Self {
+            deadline,
+            _turn: Some(Arc::new(turn)),
+            ..self.clone()
+        })
+    }
+
     /// What changes of this request are signed with in the audit log.
     pub(crate) fn act(&self, at: DateTime<Utc>) -> Act<'_> {
         Act {
@@ -151,7 +174,7 @@ impl FromRequestParts<Arc<App>> for Reseller {
             deadline,
             signature,
             shown,
-            _turn: Arc::new(turn),
+            _turn: Some(Arc::new(turn)),
         };
         parts.extensions.insert(reseller.clone());
         Ok(reseller)

@@ -112,15 +112,16 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// A file of this kind, in the format that its address ends with. `part` reads the rows from a cursor on for a reseller whose request has a
-/// deadline of its own: the whole file takes longer than one.
+/// A file of this kind, in the format that its address ends with. `part` reads the rows from a cursor on. The first part is read in the turn of
+/// the request, each of the others in a turn and until a deadline of its own: the whole file takes as long as its reader does, who must not keep
+/// other requests of the reseller waiting.
 async fn file<F, P>(
     kind: &Kind,
     (app, reseller, frame): (Arc<App>, Reseller, &Frame),
     part: F,
 ) -> Result<Response, Problem>
 where
-    F: Fn(Arc<App>, Reseller, Option<String>) -> P + Send + 'static,
+    F: Fn(Arc<App>, Reseller, Option<String>) -> P + Send + Sync + 'static,
     P: Future<Output = Result<Rows, Problem>> + Send,
 {
     let path = frame.address.split('?').next().unwrap_or_default();
@@ -130,12 +131,22 @@ where
         columns: kind.columns,
         not_all: kind.not_all,
     };
+    let (part, between) = (Arc::new(part), reseller.between_turns());
     let part = move |cursor: Option<String>| {
-        let mut reseller = reseller.clone();
-        reseller.deadline = app.deadline();
-        part(Arc::clone(&app), reseller, cursor)
+        let (app, part, between) = (Arc::clone(&app), Arc::clone(&part), between.clone());
+        async move {
+            let reseller = if cursor.is_none() {
+                between
+            } else {
+                between.in_turn(&app).await?
+            };
+            part(app, reseller, cursor).await
+        }
     };
-    file.answer(format.unwrap_or(Format::Csv), part).await
+    let answer = file.answer(format.unwrap_or(Format::Csv), part).await;
+    // The first part is read.
+    drop(reseller);
+    answer
 }
 
 async fn of_all(

@@ -18,8 +18,8 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Opens the database of the configuration, without connecting yet.
-    pub(crate) fn open(sources: &Sources) -> anyhow::Result<Self> {
+    /// Opens the database of the configuration; of several hosts it finds the one that can be written to.
+    pub(crate) async fn open(sources: &Sources) -> anyhow::Result<Self> {
         // The fallback for amqp.url, which these commands do not use: making a key needs no broker.
         let config = config::load(&sources.clone().with_variable("AMQP_URL", "amqp://unused"))?;
         let store = Store::open(&store::Settings {
@@ -30,12 +30,13 @@ impl Database {
             application_name: "postrider-cli".to_owned(),
             line_terms: runtime::connections::line_terms(&config),
         })?;
+        store.find_host().await;
         Ok(Self { config, store })
     }
 
     /// Opens the database and makes sure that it has the schema of this version.
     pub(crate) async fn open_migrated(sources: &Sources) -> anyhow::Result<Self> {
-        let database = Self::open(sources)?;
+        let database = Self::open(sources).await?;
         let migrated = database.store.is_migrated().await;
         if !migrated.with_context(|| database.failure("look into"))? {
             bail!(

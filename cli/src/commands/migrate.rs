@@ -26,7 +26,7 @@ pub(crate) struct MigrateArgs {
 
 /// Applies what is missing and says what it was.
 pub(crate) async fn run(sources: &Sources, args: &MigrateArgs) -> anyhow::Result<()> {
-    let database = Database::open(sources)?;
+    let database = Database::open(sources).await?;
     await_database(&database, Duration::from_secs(args.wait)).await?;
     let (before, after) = database
         .store

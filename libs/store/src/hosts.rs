@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool};
 use sqlx::{Connection as _, Row as _};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::LIFE_SIGN_LIMIT;
 
@@ -57,11 +59,11 @@ fn without_target(tail: &str) -> Result<String, sqlx::Error> {
     Ok(format!("{path}?{}", others.join("&")))
 }
 
-/// Has `pools` connect to the first host that can be written to, and to another one when that ends, until they are closed. Open connections
-/// stay: those to a host that is lost end by themselves, and those that cannot write are closed when they are given back.
+/// Has `pools` connect to a host that can be written to, and to another one when that ends, until they are closed; `found` is told of the first.
+/// Open connections stay: those to a host that is lost end by themselves, and those that cannot write are closed when they are given back.
 ///
 /// It has a connection of its own, since those of the pools may all be busy.
-pub(crate) async fn follow(hosts: Arc<[PgConnectOptions]>, pools: [PgPool; 2]) {
+pub(crate) async fn follow(hosts: Arc<[PgConnectOptions]>, pools: [PgPool; 2], found: watch::Sender<bool>) {
     let mut primary: Option<PgConnection> = None;
     while !pools[0].is_closed() {
         let holds = match &mut primary {
@@ -80,18 +82,26 @@ pub(crate) async fn follow(hosts: Arc<[PgConnectOptions]>, pools: [PgPool; 2]) {
                     pool.set_connect_options(host.clone());
                 }
                 primary = Some(connection);
+                found.send_replace(true);
             }
         }
         tokio::time::sleep(INTERVAL).await;
     }
 }
 
-async fn find_primary(hosts: &[PgConnectOptions]) -> Option<(&PgConnectOptions, PgConnection)> {
-    for host in hosts {
-        if let Some(mut connection) = connect(host).await
-            && answers_as_primary(&mut connection).await
-        {
-            return Some((host, connection));
+/// Asks all of them at once: one that is lost may not answer for as long as it is waited for.
+async fn find_primary(hosts: &[PgConnectOptions]) -> Option<(PgConnectOptions, PgConnection)> {
+    let mut asked = JoinSet::new();
+    for host in hosts.iter().cloned() {
+        asked.spawn(async move {
+            let mut connection = connect(&host).await?;
+            let leads = answers_as_primary(&mut connection).await;
+            leads.then_some((host, connection))
+        });
+    }
+    while let Some(answer) = asked.join_next().await {
+        if let Ok(Some(found)) = answer {
+            return Some(found);
         }
     }
     None

@@ -51,7 +51,7 @@ use crate::webhook::LineTerms;
 use sqlx::migrate::{Migration, Migrator};
 use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 pub use api_key::{ApiKey, KeyRevoked, KeyRotated, SuccessorEnd};
@@ -93,7 +93,7 @@ pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
 /// How to reach the database. Has no `Debug`: the URL holds a password.
 #[derive(Clone)]
 pub struct Settings {
-    /// `postgres://…`, with one host, or several separated by commas of which the first that can be written to is used.
+    /// `postgres://…`, with one host, or several separated by commas of which one that can be written to is used.
     pub url: String,
     /// Greatest number of connections, those for leases left out.
     pub max_connections: u32,
@@ -130,8 +130,15 @@ pub struct Store {
     leases: PgPool,
     /// Told when a connection is refused because its session is shared.
     shared_sessions: Arc<Notify>,
-    /// Of several hosts: the task that has the pools connect to the one that can be written to. It ends with the last clone.
-    _following: Option<Arc<JoinSet<()>>>,
+    /// Of several hosts.
+    following: Option<Following>,
+}
+
+/// The task that has the pools connect to the host that can be written to, and whether it has found one. It ends with the last clone.
+#[derive(Debug, Clone)]
+struct Following {
+    found: watch::Receiver<bool>,
+    _task: Arc<JoinSet<()>>,
 }
 
 impl Store {
@@ -143,9 +150,14 @@ impl Store {
         let open = |most| open_pool(settings, most, &hosts[0], &sessions);
         let (pool, leases) = (open(settings.max_connections), open(settings.lease_connections));
         let following = (hosts.len() > 1).then(|| {
+            let (found, whether_found) = watch::channel(false);
+            let pools = [pool.clone(), leases.clone()];
             let mut task = JoinSet::new();
-            task.spawn(hosts::follow(Arc::clone(&hosts), [pool.clone(), leases.clone()]));
-            Arc::new(task)
+            task.spawn(hosts::follow(Arc::clone(&hosts), pools, found));
+            Following {
+                found: whether_found,
+                _task: Arc::new(task),
+            }
         });
         Ok(Self {
             resting: Resting::new(pool.clone()),
@@ -153,8 +165,19 @@ impl Store {
             leases,
             line_terms: settings.line_terms,
             shared_sessions,
-            _following: following,
+            following,
         })
+    }
+
+    /// Waits until it is known which of several hosts can be written to, for as long as one is waited for. Until then connections are opened to the
+    /// first, and where that is lost and silent, the first attempt takes all of the time that an operation waits for a connection: too long for a
+    /// program that does not try again.
+    pub async fn find_host(&self) {
+        if let Some(following) = &self.following {
+            let mut found = following.found.clone();
+            // Whether any was found shows when the database is used.
+            let _ = tokio::time::timeout(2 * LIFE_SIGN_LIMIT, found.wait_for(|found| *found)).await;
+        }
     }
 
     /// Wraps a pool that exists, as tests are given one.
@@ -165,7 +188,7 @@ impl Store {
             pool,
             line_terms: LineTerms::default(),
             shared_sessions: Arc::default(),
-            _following: None,
+            following: None,
         }
     }
 

@@ -82,3 +82,17 @@ async fn the_host_that_can_be_written_to_is_used_also_after_a_fail_over() {
     assert!(renewed.await, "the lease is not there");
     store.close().await;
 }
+
+/// A program that runs once has one try, and the host that is named first does not answer any more.
+#[tokio::test]
+async fn a_host_that_is_silent_does_not_take_the_time_of_the_one_that_can_be_written_to() {
+    let silent = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let silent = silent.local_addr().unwrap();
+    let one = primary().await;
+    let at_one = url(&[&one]);
+    let (before, after) = at_one.rsplit_once('@').unwrap();
+    let store = store_at(format!("{before}@{silent},{after}"));
+    store.find_host().await;
+    store.ping().await.unwrap();
+    store.close().await;
+}

@@ -97,13 +97,13 @@ refused_mail AS (
                               'codes', g.refused_codes, 'since', $13::timestamptz,
                               'retried', g.refused_retried),
            g.refused,
-           -- A status that no mail of the last hour told is told at once.
+           -- A status that no mail of the last hour told is told at once. A mail of an earlier version names none, and stands for each.
            greatest($13, (SELECT min(coalesce(told.until, '-infinity'))
                           FROM jsonb_object_keys(g.refused_codes) AS c(code)
                           LEFT JOIN LATERAL (
                               SELECT coalesce(l.finished_at, $13) + interval '1 hour' AS until FROM emails l
                               WHERE l.subscription_id = s.id AND l.kind = 'DELIVERY_REFUSED'
-                                AND l.status <> 'PENDING' AND (l.data -> 'codes') ? c.code
+                                AND l.status <> 'PENDING' AND ((l.data -> 'codes') ? c.code) IS NOT FALSE
                               ORDER BY l.created_at DESC LIMIT 1) AS told ON true)),
            $13
     FROM signals g JOIN subscriptions s ON s.id = g.subscription_id

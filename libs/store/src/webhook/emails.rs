@@ -4,7 +4,7 @@
 //! Rows are not written here: the statements that complete deliveries, evaluate health and verify endpoints insert them
 //! themselves. What the outbox holds, and how long, is in `outbox`. At most one
 //! `RETRIES_EXHAUSTED` and one `DELIVERY_REFUSED` wait for each subscription; further occasions are counted in it. Of refusals the hour is kept for
-//! each status: `codes` of their data are those that a mail tells of.
+//! each status, and five mails are sent in one: `codes` of their data are the statuses that a mail tells of.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Mails about refused deliveries: one in an hour for each subscription and status, with the number, as about exhausted retries.
+//! Mails about refused deliveries: one in an hour for each subscription and status and five in all, with the number, as about exhausted retries.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::email::EmailKind;
@@ -140,6 +140,52 @@ async fn the_first_refusal_with_another_status_is_mailed_within_the_hour_of_the_
     let early = store.claim_emails(minute(70), 10, LONG, Addresses::Trusted).await;
     assert_eq!(early.unwrap(), []);
     assert_eq!(claim_one(&store, minute(71)).await.occurrences, 2);
+}
+
+#[testkit::database_test]
+async fn an_endpoint_that_refuses_with_ever_other_statuses_gets_five_mails_an_hour(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), now());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let minute = |minutes| start + TimeDelta::minutes(minutes);
+    for (minutes, status) in (0..).zip([400, 401, 403, 404, 415]) {
+        answered(&pool, subscription, status, 1, minute(minutes)).await;
+        let mail = claim_one(&store, minute(minutes)).await;
+        let ended = store.end_email(mail.id, mail.lease_token, None, minute(minutes));
+        assert!(ended.await.unwrap());
+    }
+    for status in [422, 405] {
+        answered(&pool, subscription, status, 1, minute(10)).await;
+        let early = store.claim_emails(minute(59), 10, LONG, Addresses::Trusted).await;
+        assert_eq!(early.unwrap(), []);
+    }
+    assert_eq!(claim_one(&store, minute(60)).await.occurrences, 2);
+}
+
+/// Processes of the version before write mails that do not say which statuses they tell of, and take that out of one that waits.
+#[testkit::database_test]
+async fn a_mail_that_names_no_statuses_stands_for_each(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), now());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let minute = |minutes| start + TimeDelta::minutes(minutes);
+    answered(&pool, subscription, 404, 1, start).await;
+    sqlx::query("UPDATE emails SET data = data - 'codes'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let first = claim_one(&store, start).await;
+    let ended = store.end_email(first.id, first.lease_token, None, start);
+    assert!(ended.await.unwrap());
+    answered(&pool, subscription, 401, 1, minute(5)).await;
+    let early = store.claim_emails(minute(6), 10, LONG, Addresses::Trusted).await;
+    assert_eq!(early.unwrap(), []);
+    sqlx::query("UPDATE emails SET data = data - 'codes', next_attempt_at = $1 WHERE status = 'PENDING'")
+        .bind(minute(7))
+        .execute(&pool)
+        .await
+        .unwrap();
+    let early = store.claim_emails(minute(7), 10, LONG, Addresses::Trusted).await;
+    assert_eq!(early.unwrap(), []);
+    assert_eq!(claim_one(&store, minute(60)).await.occurrences, 1);
 }
 
 /// Refusals come while the mail server is away: they hasten no mail that tells of their status already.

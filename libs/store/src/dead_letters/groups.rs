@@ -4,7 +4,7 @@
 //! Otherwise dead letters are counted one by one, up to a limit; the answer says when it was reached.
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, QueryBuilder};
+use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::filter::DeadLetterFilter;
@@ -93,7 +93,7 @@ impl Store {
         let rows = if filter.is_by_tally() {
             self.groups_by_tally(filter, limit).await?
         } else {
-            self.groups_by_dead_letter(filter, limit, COUNTED_MAX).await?
+            self.groups_by_dead_letter(filter, limit).await?
         };
         let total = rows.first().map_or(0, |row| row.total.unsigned_abs());
         let at_least = rows.first().is_some_and(|row| row.at_least);
@@ -122,14 +122,23 @@ impl Store {
         filter: &DeadLetterFilter,
         most: u32,
     ) -> Result<(u64, bool), Error> {
-        let rows = if filter.is_by_tally() {
-            self.groups_by_tally(filter, 1).await?
-        } else {
-            self.groups_by_dead_letter(filter, 1, i64::from(most)).await?
-        };
-        Ok(rows
-            .first()
-            .map_or((0, false), |row| (row.total.unsigned_abs(), row.at_least)))
+        if filter.is_by_tally() {
+            let rows = self.groups_by_tally(filter, 1).await?;
+            let first = rows.first();
+            return Ok(first.map_or((0, false), |row| (row.total.unsigned_abs(), row.at_least)));
+        }
+        // Without groups: where nothing of what was counted matches there are none, and others may match.
+        let mut query = self.examined(filter, i64::from(most)).await?;
+        query
+            .push(" SELECT count(*) FILTER (WHERE matches), count(*) >= ")
+            .push_bind(i64::from(most))
+            .push(" FROM examined");
+        let (total, at_least): (i64, bool) = query
+            .build_query_as()
+            .persistent(false)
+            .fetch_one(&self.pool)
+            .await?;
+        Ok((total.unsigned_abs(), at_least))
     }
 
     /// All time is counted by the totals, whole hours by their tallies; of an hour that `since` or `until` cuts, the dead letters are. An hour's end is
@@ -155,13 +164,8 @@ impl Store {
         .await?)
     }
 
-    /// The newest dead letters of the streams, `most` at most, counted one by one.
-    async fn groups_by_dead_letter(
-        &self,
-        filter: &DeadLetterFilter,
-        limit: u32,
-        most: i64,
-    ) -> Result<Vec<Row>, Error> {
+    /// Begins a statement with the newest dead letters of the streams, `most` at most, and whether each matches.
+    async fn examined(&self, filter: &DeadLetterFilter, most: i64) -> Result<QueryBuilder<Postgres>, Error> {
         let lead = match filter.job {
             Some(job) if self.has_resolved_at_most(job, most).await? => Lead::Job,
             _ => Lead::of(filter),
@@ -179,8 +183,16 @@ impl Store {
             .push_bind(most)
             .push(") AS l LIMIT ")
             .push_bind(most)
+            .push(")");
+        Ok(query)
+    }
+
+    /// The newest dead letters of the streams, counted one by one.
+    async fn groups_by_dead_letter(&self, filter: &DeadLetterFilter, limit: u32) -> Result<Vec<Row>, Error> {
+        let mut query = self.examined(filter, COUNTED_MAX).await?;
+        query
             .push(
-                "), kinds AS (
+                ", kinds AS (
                     SELECT lane, fingerprint, target, count(*) AS letters, min(created_at) AS first_seen,
                            max(created_at) AS last_seen
                     FROM examined WHERE matches GROUP BY lane, fingerprint, target),
@@ -194,7 +206,7 @@ impl Store {
                 SELECT g.lane, g.fingerprint, g.target, g.letters, g.first_seen, g.last_seen, l.id AS sample, l.detail,
                        g.total, (SELECT count(*) FROM examined) >= ",
             )
-            .push_bind(most)
+            .push_bind(COUNTED_MAX)
             .push(
                 " AS at_least
                 FROM largest g CROSS JOIN LATERAL (

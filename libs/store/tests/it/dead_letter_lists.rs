@@ -300,6 +300,8 @@ async fn the_groups_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) 
             (total as u64, expected.len(), false),
             "{filter:?}"
         );
+        let counted = store.count_dead_letters(&filter, 10_000).await.unwrap();
+        assert_eq!(counted, (groups.total, false), "{filter:?}");
         for group in &groups.groups {
             let (.., letters) = expected
                 .iter()
@@ -325,6 +327,20 @@ async fn the_groups_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) 
             (groups.total, &groups.groups[..groups.groups.len().min(2)])
         );
     }
+}
+
+#[testkit::database_test]
+async fn counting_that_was_given_up_says_so_where_nothing_counted_matches(pool: PgPool) {
+    make_dead_letters(&pool, 300).await;
+    let store = Store::from_pool(pool.clone());
+    let filter = DeadLetterFilter {
+        reseller: text("reseller-0"),
+        target: text("nowhere"),
+        ..DeadLetterFilter::default()
+    };
+    let counted = async |most| store.count_dead_letters(&filter, most).await.unwrap();
+    assert_eq!(counted(10).await, (0, true));
+    assert_eq!(counted(1_000).await, (0, false));
 }
 
 #[testkit::database_test]

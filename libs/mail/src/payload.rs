@@ -1,5 +1,7 @@
 //! What a mail tells, as it is stored: the data of each kind, which its template shows.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use domain::email::EmailKind;
 use minijinja::value::{Serde, Value};
@@ -65,6 +67,9 @@ struct Refusal {
     event_type: Option<String>,
     /// What the endpoint answered to it.
     status: Option<u16>,
+    /// Each status that it answered in one of them; none in mails of an earlier version.
+    #[serde(default)]
+    codes: BTreeMap<String, bool>,
     /// When the first of them was refused.
     since: Option<DateTime<Utc>>,
     /// Whether they are tried again all the same.

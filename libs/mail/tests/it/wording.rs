@@ -98,6 +98,24 @@ fn many_notifications_that_were_refused() {
     insta::assert_snapshot!(told(&letter));
 }
 
+/// One that a mail does not name would not be told within its hour.
+#[test]
+fn each_status_of_several_refusals_is_named() {
+    let data = json!({ "status": 404, "codes": { "401": true, "404": true } });
+    let mut letter = letter(EmailKind::DeliveryRefused, &data);
+    letter.occurrences = 2;
+    let mail = told(&letter);
+    // Lines are wrapped.
+    let mail = mail.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "the last with 404. Its answers were 401, 404. Did you rotate the signing secret?",
+        "verifies with a secret that is valid now",
+        "accepts POST",
+    ] {
+        assert!(mail.contains(part), "{part}: {mail}");
+    }
+}
+
 #[test]
 fn a_refusal_that_is_tried_again_is_told_as_one() {
     let data = json!({ "status": 404, "since": "2026-11-21T07:50:00Z", "retried": true });

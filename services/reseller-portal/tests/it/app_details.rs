@@ -324,7 +324,10 @@ async fn a_list_is_taken_home_as_the_api_has_it(portal: Portal) {
         assert_eq!(answer.header("content-type"), "application/json");
         let file: Value = serde_json::from_str(&answer.html).unwrap();
         let asked = portal.see("/notifications?status=SENT").await;
-        assert_eq!(file, asked);
+        assert_eq!(
+            (&file["items"], &file["next"], &file["notAll"]),
+            (&asked["items"], &Value::Null, &Value::Null)
+        );
         assert_eq!(file["items"].as_array().unwrap().len(), 1, "{file}");
     }
 }

@@ -151,7 +151,7 @@ async fn a_bulk_resend_says_what_is_wrong_with_it(portal: Portal) {
         (json!({"eventTypes": ["no type"]}), "eventTypes"),
         (json!({"code": 99}), "code"),
         (json!({"code": "6xx"}), "code"),
-        (json!({"code": true}), "code"),
+        (json!({"code": true, "statuses": ["SENT"]}), "code"),
         (
             json!({"since": portal.now(), "until": portal.now() - TimeDelta::hours(1)}),
             "since",

@@ -105,6 +105,7 @@ fn failed_send(number: u32) -> AttemptView {
         started_at: now() - TimeDelta::minutes(9) + TimeDelta::minutes(number.into()),
         millis: Some(31),
         error_type: Some(ErrorType::Swrve),
+        response_status: None,
         swrve_error_code: Some(503),
         swrve_error_message: None,
         other_error: None,

@@ -166,7 +166,14 @@ impl Loop {
                         Some(work) => hand_back(work),
                         None => continue,
                     },
-                    Plan::End(outcome) => self.sender.ended(work, outcome, Duration::ZERO),
+                    Plan::End(outcome) => {
+                        let unsent = Reply {
+                            elapsed: Duration::ZERO,
+                            status: None,
+                            outcome,
+                        };
+                        self.sender.ended(work, unsent)
+                    }
                     Plan::Release(release) => AttemptResult::Released(release, work.message),
                 }
             };
@@ -262,27 +269,23 @@ async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> 
             },
         })
     });
-    let Some(Reply {
-        elapsed,
-        status,
-        outcome,
-    }) = reply
-    else {
+    let Some(reply) = reply else {
         let trace_id = span.trace_id();
         tracing::info!(push.id = %push.id, trace_id, "the term ended before the send had its connection");
         return hand_back(work);
     };
-    spans::answered(span, status, &outcome);
-    Metric::SwrveResponse.record_duration(elapsed);
-    count(&outcome);
-    if let Some(answer) = answer(&outcome) {
+    let outcome = &reply.outcome;
+    spans::answered(span, reply.status, outcome);
+    Metric::SwrveResponse.record_duration(reply.elapsed);
+    count(outcome);
+    if let Some(answer) = answer(outcome) {
         telemetry::pace::note_answer(sender.clock.now().timestamp(), answer);
     }
     tracing::debug!(push.id = %push.id, outcome = ?outcome, "attempt ended");
-    if let SendOutcome::NotTried { chain } = &outcome {
+    if let SendOutcome::NotTried { chain } = outcome {
         return sender.put_off(work, chain);
     }
-    sender.ended(work, outcome, elapsed)
+    sender.ended(work, reply)
 }
 
 impl Sender {
@@ -321,20 +324,21 @@ impl Sender {
     }
 
     /// What failed because Swrve is out of order is handed back like what was not sent.
-    fn ended(&self, work: Work, outcome: SendOutcome, elapsed: Duration) -> AttemptResult {
+    fn ended(&self, work: Work, mut reply: Reply) -> AttemptResult {
         let push = &work.push;
-        self.observe(push, &outcome);
-        if self.health_watch.observe(push.id, &outcome, self.clock.now()) == HoldDecision::Spared {
+        self.observe(push, &reply.outcome);
+        let decision = self
+            .health_watch
+            .observe(push.id, &reply.outcome, self.clock.now());
+        if decision == HoldDecision::Spared {
             Metric::PushAttemptsSpared.increment(1);
             return hand_back(work);
         }
-        let outcome = if self.retry_on_timeout {
-            outcome
-        } else {
-            outcome.without_retry_on_timeout()
-        };
+        if !self.retry_on_timeout {
+            reply.outcome = reply.outcome.without_retry_on_timeout();
+        }
         AttemptResult::Completed(
-            complete(push, outcome, elapsed, &self.policy, self.clock.now()),
+            complete(push, reply, &self.policy, self.clock.now()),
             work.message,
         )
     }

@@ -1,9 +1,9 @@
 WITH input AS (
     SELECT DISTINCT ON (id, token) *
     FROM UNNEST($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[],
-                $8::bigint[], $9::text[], $10::text[], $11::text[])
+                $8::bigint[], $9::text[], $10::text[], $11::text[], $12::smallint[])
         AS i(id, token, status, next_attempt_at, millis, attempt_status, error_type, swrve_code,
-             swrve_message, other_error, fingerprint)),
+             swrve_message, other_error, fingerprint, response_status)),
 -- In the order of their ids, which a nested loop keeps. That a row is IN_MEMORY follows from its token, by a
 -- constraint. Saying so would let the planner read everything that is leased instead of these rows by id.
 claimed AS (
@@ -17,7 +17,7 @@ attempt AS (
     UPDATE send_attempts a
     SET status = c.attempt_status, millis = c.millis, error_type = c.error_type,
         swrve_error_code = c.swrve_code, swrve_error_message = c.swrve_message,
-        other_error_stack_trace = c.other_error
+        other_error_stack_trace = c.other_error, response_status = c.response_status
     FROM claimed c
     WHERE a.push_notification_id = c.id AND a.number = c.attempts),
 -- What indexes hold is cut: an entry that is too long for them would be refused, and the batch with it.

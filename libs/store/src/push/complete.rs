@@ -27,6 +27,8 @@ pub struct Completion {
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// Time from the start of the request to the end of the answer, in milliseconds.
     pub millis: i64,
+    /// The HTTP status of the answer, if there was one.
+    pub response_status: Option<u16>,
     /// What the attempt row records.
     pub classification: Classification,
 }
@@ -56,6 +58,9 @@ impl Store {
             &text(|v| v.swrve_error_message.as_deref()) as &[Option<Cow<'_, str>>],
             &text(|v| v.other_error.as_deref()) as &[Option<Cow<'_, str>>],
             &text(|v| v.fingerprint.as_deref()) as &[Option<Cow<'_, str>>],
+            &column(completions, |c| c
+                .response_status
+                .and_then(|status| i16::try_from(status).ok())) as &[Option<i16>],
         )
         .fetch_all(&mut *connection)
         .await?;

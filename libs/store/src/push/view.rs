@@ -56,6 +56,8 @@ pub struct AttemptView {
     pub millis: Option<i64>,
     /// Whose fault a failure was.
     pub error_type: Option<ErrorType>,
+    /// The HTTP status of Swrve's answer; missing where there was none, and of an attempt that did not record it.
+    pub response_status: Option<u16>,
     /// Swrve's own code, else the HTTP status.
     pub swrve_error_code: Option<i64>,
     /// Swrve's message.
@@ -142,8 +144,8 @@ impl Store {
             AttemptView,
             r#"
             SELECT number AS "number: Count", status AS "status: Name<_>", started_at, millis,
-                   error_type AS "error_type!: Nullable<Name<_>>", swrve_error_code, swrve_error_message,
-                   other_error_stack_trace AS other_error
+                   error_type AS "error_type!: Nullable<Name<_>>", response_status AS "response_status!: Nullable<Count>",
+                   swrve_error_code, swrve_error_message, other_error_stack_trace AS other_error
             FROM send_attempts WHERE push_notification_id = $1 ORDER BY number
             "#,
             id.uuid(),

@@ -44,6 +44,7 @@ async fn each_outcome_is_recorded_with_the_attempt(pool: PgPool) {
             push.status,
             attempt.status,
             attempt.error_type,
+            attempt.response_status,
             attempt.swrve_error_code,
         ));
         if push.status == PushStatus::Failed && attempt.error_type == Some(ErrorType::Other) {
@@ -53,29 +54,33 @@ async fn each_outcome_is_recorded_with_the_attempt(pool: PgPool) {
     assert_eq!(
         recorded,
         [
-            (PushStatus::Sent, AttemptStatus::Ok, None, None),
+            (PushStatus::Sent, AttemptStatus::Ok, None, Some(200), None),
             (
                 PushStatus::Retry,
                 AttemptStatus::Error,
                 Some(ErrorType::Swrve),
+                Some(503),
                 Some(503)
             ),
             (
                 PushStatus::Failed,
                 AttemptStatus::Error,
                 Some(ErrorType::Swrve),
+                Some(404),
                 Some(404)
             ),
             (
                 PushStatus::Failed,
                 AttemptStatus::Error,
                 Some(ErrorType::MessagePrototypeKey),
+                None,
                 None
             ),
             (
                 PushStatus::Failed,
                 AttemptStatus::Error,
                 Some(ErrorType::Other),
+                None,
                 None
             ),
         ]

@@ -62,6 +62,11 @@ pub(crate) fn ids(made: &[MadePush]) -> Vec<PushId> {
 
 /// The completion of a claimed push that has had `attempts` attempts, as a dispatcher would decide it.
 pub(crate) fn completion(push: MadePush, attempts: u32, outcome: SendOutcome) -> Completion {
+    let response_status = match outcome {
+        SendOutcome::Delivered => Some(200),
+        SendOutcome::Refused { status, .. } => Some(status),
+        _ => None,
+    };
     let classification = outcome.classification();
     let attempts = Attempts {
         total: attempts,
@@ -80,6 +85,7 @@ pub(crate) fn completion(push: MadePush, attempts: u32, outcome: SendOutcome) ->
         status: next.status(),
         next_attempt_at: (next == PushState::Retry).then(|| POLICY.next_attempt_at(SystemClock.now())),
         millis: 250,
+        response_status,
         classification,
     }
 }

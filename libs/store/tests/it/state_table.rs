@@ -105,6 +105,7 @@ async fn complete(
         status,
         next_attempt_at: (status == PushStatus::Retry).then(|| SystemClock.now()),
         millis: 983,
+        response_status: None,
         classification: outcome.classification(),
     };
     let completed = store.complete_pushes(&[completion]).await.unwrap();

@@ -15,6 +15,7 @@ use crate::rig::{DeadLetter, dead_letters, enqueue_for, for_device, saturday_noo
 /// An answer, and what a failed attempt records of it.
 struct Case {
     rule: Rule,
+    status: u16,
     code: i64,
     message: &'static str,
     fingerprint: &'static str,
@@ -26,6 +27,7 @@ fn json(status: u16, message: &'static str, fingerprint: &'static str) -> Case {
             status: Some(status),
             ..Rule::default()
         },
+        status,
         code: i64::from(status),
         message,
         fingerprint,
@@ -40,6 +42,7 @@ fn coded(status: u16, code: i64, message: &'static str, fingerprint: &'static st
             message: Some(message.to_owned()),
             ..Rule::default()
         },
+        status,
         code,
         message,
         fingerprint,
@@ -53,6 +56,7 @@ fn body(status: u16, body: &str, message: &'static str, fingerprint: &'static st
             body: Some(body.to_owned()),
             ..Rule::default()
         },
+        status,
         code: i64::from(status),
         message,
         fingerprint,
@@ -95,6 +99,7 @@ async fn any_2xx_is_a_success_whatever_its_body(it: Installation) {
         body(200, "<html>", "", "").rule,
         body(202, "", "", "").rule,
     ];
+    let statuses = [200, 204, 200, 202];
     let ids = answer_each(&it, &broker, rules.into_iter(), PushStatus::Sent).await;
     for (number, id) in ids.into_iter().enumerate() {
         let push = it.settled(id, PushStatus::Sent).await;
@@ -104,6 +109,7 @@ async fn any_2xx_is_a_success_whatever_its_body(it: Installation) {
         assert!(!push.claimed && push.attempts == 1 && push.finished_at.is_some());
         assert_eq!((push.next_attempt_at, push.leased_until), (None, None));
         assert_eq!((attempt.number, attempt.status), (1, AttemptStatus::Ok));
+        assert_eq!(attempt.response_status, Some(statuses[number]));
         assert_eq!((attempt.error_type, attempt.swrve_error_code), (None, None));
         assert_eq!(
             (&attempt.swrve_error_message, &attempt.other_error),
@@ -185,6 +191,7 @@ async fn assert_attempt(it: &Installation, id: PushId, case: &Case) {
     assert!(!push.claimed && push.attempts == 1);
     assert_eq!((attempt.number, attempt.status), (1, AttemptStatus::Error));
     assert_eq!(attempt.error_type, Some(ErrorType::Swrve));
+    assert_eq!(attempt.response_status, Some(case.status));
     assert_eq!(attempt.swrve_error_code, Some(case.code));
     assert_eq!(attempt.swrve_error_message.as_deref(), Some(case.message));
     assert_eq!(attempt.other_error, None);

@@ -18,7 +18,14 @@ async fn failed_attempt(it: &Installation, config: &Config) -> AttemptView {
         (attempt.status, attempt.error_type),
         (AttemptStatus::Error, Some(ErrorType::Swrve))
     );
-    assert_eq!((attempt.swrve_error_code, &attempt.other_error), (None, &None));
+    assert_eq!(
+        (
+            attempt.response_status,
+            attempt.swrve_error_code,
+            &attempt.other_error
+        ),
+        (None, None, &None)
+    );
     assert_eq!(dead_letters(&it.pool, push.id).await, []);
     attempt
 }

@@ -162,6 +162,7 @@ impl Real {
             status: next.status(),
             next_attempt_at: (next == PushState::Retry).then(|| SystemClock.now()),
             millis: 983,
+            response_status: None,
             classification,
         };
         let completed = self.store.complete_pushes(&[completion]).await.unwrap();

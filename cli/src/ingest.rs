@@ -140,6 +140,7 @@ pub(crate) struct Attempt {
     pub(crate) started_at: DateTime<Utc>,
     pub(crate) millis: Option<i64>,
     pub(crate) error_type: Option<ErrorType>,
+    pub(crate) response_status: Option<i64>,
     pub(crate) swrve_error_code: Option<i64>,
     pub(crate) swrve_error_message: Option<String>,
     pub(crate) other_error: Option<String>,

@@ -333,8 +333,16 @@ fn properties(push: &Push) -> Vec<(&'static str, String)> {
     rows.into_iter().filter_map(given).collect()
 }
 
+/// The HTTP status of an answer, and the code in its body where that is another number.
+pub(super) fn answer(status: Option<i64>, code: Option<i64>) -> Option<String> {
+    match (status, code) {
+        (Some(status), Some(code)) if code != status => Some(format!("{status}, code {code}")),
+        (status, code) => status.or(code).map(|number| number.to_string()),
+    }
+}
+
 fn error_of(attempt: &Attempt) -> String {
-    let code = attempt.swrve_error_code.map(|code| code.to_string());
+    let code = answer(attempt.response_status, attempt.swrve_error_code);
     let parts = [
         attempt.error_type.map(|kind| kind.as_str().to_owned()),
         code,
@@ -360,6 +368,19 @@ mod tests {
             assert_eq!(identifier(&text).unwrap().to_string(), id);
         }
         assert!(identifier("/push/nonsense").is_err());
+    }
+
+    #[test]
+    fn an_answer_names_its_status_and_a_code_that_is_another_number() {
+        for (status, code, told) in [
+            (Some(503), Some(503), Some("503")),
+            (Some(400), Some(1042), Some("400, code 1042")),
+            (None, Some(1042), Some("1042")),
+            (Some(200), None, Some("200")),
+            (None, None, None),
+        ] {
+            assert_eq!(answer(status, code).as_deref(), told);
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub struct Line {
     #[schema(value_type = Object)]
     pub params: Map<String, Value>,
     /// What.
-    #[schema(example = "Attempt 2 failed after 31 ms: Swrve answered 503.")]
+    #[schema(example = "Attempt 2 failed after 31 ms: Swrve answered 503 Service Unavailable.")]
     pub text: String,
 }
 

@@ -16,7 +16,7 @@ use crate::explanation::{
 };
 use crate::item::{Item, after, is_lost, last_failure};
 use crate::reseller::Sentence;
-use crate::words::{length, of, time};
+use crate::words::{answer, length, of, time};
 
 /// What became of a push.
 pub fn describe(history: &PushTimeline, context: &Context) -> Explanation {
@@ -454,8 +454,10 @@ fn said_of_attempt(attempt: &AttemptView, prototype: Option<&str>) -> Sentence {
     let said = match attempt.status {
         AttemptStatus::InProcess => Sentence::new("attempt-began", format!("Attempt {number} began.")),
         AttemptStatus::Ok => {
-            let text = format!("Attempt {number}: Swrve accepted it{took}.");
-            Sentence::new("attempt-delivered", text)
+            let status = attempt.response_status;
+            let with = status.map_or(String::new(), |status| format!(" with {status}"));
+            let text = format!("Attempt {number}: Swrve accepted it{with}{took}.");
+            Sentence::new("attempt-delivered", text).with("status", status)
         }
         AttemptStatus::Error
             if attempt.error_type == Some(ErrorType::Other) && is_lost(attempt.other_error.as_deref()) =>
@@ -470,6 +472,7 @@ fn said_of_attempt(attempt: &AttemptView, prototype: Option<&str>) -> Sentence {
             let text = sentence(&format!("Attempt {number} failed{took}: {why}"));
             Sentence::new("attempt-failed", text)
                 .with("errorType", attempt.error_type)
+                .with("status", attempt.response_status)
                 .with("swrveErrorCode", attempt.swrve_error_code)
                 .with("swrveErrorMessage", &attempt.swrve_error_message)
                 .with("otherError", &attempt.other_error)
@@ -480,17 +483,19 @@ fn said_of_attempt(attempt: &AttemptView, prototype: Option<&str>) -> Sentence {
 
 fn cause(attempt: &AttemptView, prototype: Option<&str>) -> String {
     let message = attempt.swrve_error_message.as_deref();
-    let message = message.map_or(String::new(), |message| format!(" ({message})"));
-    match (attempt.error_type, attempt.swrve_error_code) {
-        (Some(ErrorType::MessagePrototypeKey), _) if prototype.is_none_or(|it| it.trim().is_empty()) => {
+    let why = message.map_or(String::new(), |message| format!(" ({message})"));
+    match attempt.error_type {
+        Some(ErrorType::MessagePrototypeKey) if prototype.is_none_or(|it| it.trim().is_empty()) => {
             "it names no message prototype, by which its Swrve push key would be found".to_owned()
         }
-        (Some(ErrorType::MessagePrototypeKey), _) => {
+        Some(ErrorType::MessagePrototypeKey) => {
             "no Swrve push key is configured for its platform and prototype".to_owned()
         }
-        (Some(ErrorType::Swrve), Some(code)) => format!("Swrve answered {code}{message}"),
-        (Some(ErrorType::Swrve), None) => format!("Swrve could not be reached{message}"),
-        (Some(ErrorType::Other) | None, _) => match &attempt.other_error {
+        Some(ErrorType::Swrve) => match answer(attempt.response_status, attempt.swrve_error_code, message) {
+            Some(answer) => format!("Swrve answered {answer}"),
+            None => format!("Swrve could not be reached{why}"),
+        },
+        Some(ErrorType::Other) | None => match &attempt.other_error {
             Some(error) => format!("on our side, {error}"),
             None => "on our side".to_owned(),
         },

@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 pub use domain::counted::{number, of as number_of};
 pub use domain::origin::endpoint;
+use http::StatusCode;
 
 /// A time, to the second.
 pub fn time(at: DateTime<Utc>) -> String {
@@ -67,6 +68,26 @@ pub fn of(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", counted(count), if count == 1 { one } else { many })
 }
 
+/// What Swrve answered: the HTTP status with its usual phrase, the code in its body where that is another number, and its words where they say
+/// more. None where nothing was answered.
+pub fn answer(status: Option<u16>, code: Option<i64>, message: Option<&str>) -> Option<String> {
+    let phrase = status.and_then(|status| StatusCode::from_u16(status).ok()?.canonical_reason());
+    let own_code = code.filter(|code| status.map(i64::from) != Some(*code));
+    let mut answer = match (status, own_code) {
+        (Some(status), _) => status.to_string(),
+        (None, code) => code?.to_string(),
+    };
+    if let Some(phrase) = phrase {
+        answer = format!("{answer} {phrase}");
+    }
+    let says_more = |message: &&str| *message != answer && Some(*message) != phrase;
+    let message = message.filter(says_more).map(|message| format!(" ({message})"));
+    if let (Some(_), Some(code)) = (status, own_code) {
+        answer = format!("{answer}, code {code}");
+    }
+    Some(answer + &message.unwrap_or_default())
+}
+
 /// What a notification waits for, after "waits"; or how one has ended that does not wait.
 pub fn waits(status: impl AsRef<str>, reason: impl AsRef<str>) -> &'static str {
     match (status.as_ref(), reason.as_ref()) {
@@ -114,6 +135,39 @@ mod tests {
         assert_eq!(relative(now - TimeDelta::hours(2), now), "2 h ago");
         assert_eq!(relative(now + TimeDelta::milliseconds(900), now), "now");
         assert_eq!(when(now, now), "1970-01-01 00:00:00 UTC (now)");
+    }
+
+    #[test]
+    fn an_answer_is_told_by_its_status_and_nothing_is_told_twice() {
+        let cases = [
+            (Some(503), Some(503), None, "503 Service Unavailable"),
+            (
+                Some(503),
+                Some(503),
+                Some("Service Unavailable"),
+                "503 Service Unavailable",
+            ),
+            (Some(502), Some(502), Some("502 Bad Gateway"), "502 Bad Gateway"),
+            (
+                Some(400),
+                Some(1042),
+                Some("no such campaign"),
+                "400 Bad Request, code 1042 (no such campaign)",
+            ),
+            (Some(599), Some(599), Some("599"), "599"),
+            // Of attempts that did not record the status.
+            (
+                None,
+                Some(1042),
+                Some("no such campaign"),
+                "1042 (no such campaign)",
+            ),
+            (None, Some(503), None, "503"),
+        ];
+        for (status, code, message, told) in cases {
+            assert_eq!(answer(status, code, message).as_deref(), Some(told));
+        }
+        assert_eq!(answer(None, None, Some("connection refused")), None);
     }
 
     #[test]

@@ -106,6 +106,9 @@ pub(crate) struct FailureDocument {
     /// SWRVE, MESSAGE_PROTOTYPE_KEY or OTHER.
     #[schema(example = "SWRVE")]
     pub(crate) error_type: &'static str,
+    /// The HTTP status of Swrve's answer; null where there was none, and of an attempt of before it was recorded.
+    #[schema(example = 503)]
+    pub(crate) response_status: Option<u16>,
     /// Swrve's own code, else the status code of its answer.
     #[schema(example = 503)]
     pub(crate) code: Option<i64>,
@@ -136,6 +139,7 @@ impl PushDocument {
             finished_at: push.finished_at,
             last_failure: push.error_type.map(|kind| FailureDocument {
                 error_type: ErrorType::as_str(kind),
+                response_status: push.response_status,
                 code,
                 error,
             }),

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::commands::push::answer;
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, FormArgs, Table};
 use crate::shown::{self, cell};
@@ -146,11 +147,11 @@ fn attempts_of(attempts: &[Value]) -> Table {
         let took = attempt["millis"]
             .as_i64()
             .map_or_else(String::new, |millis| format!("{millis} ms"));
-        let result = match (attempt["errorType"].as_str(), attempt["code"].as_i64()) {
-            (Some(kind), Some(code)) => format!("{kind} {code}"),
-            (Some(kind), None) => kind.to_owned(),
-            (None, Some(code)) => format!("{} {code}", cell(&attempt["status"], "")),
-            (None, None) => cell(&attempt["status"], ""),
+        let kind = attempt["errorType"].as_str().map(str::to_owned);
+        let kind = kind.unwrap_or_else(|| cell(&attempt["status"], ""));
+        let result = match answer(attempt["responseStatus"].as_i64(), attempt["code"].as_i64()) {
+            Some(answer) => format!("{kind} {answer}"),
+            None => kind,
         };
         let said = [&attempt["error"], &attempt["response"]];
         let said: Vec<String> = said

@@ -235,17 +235,22 @@ fn a_paused_lane_explains_every_push_that_waits_and_says_how_to_go_on() {
 
 #[test]
 fn what_happened_to_a_push_has_a_code_and_what_it_names() {
-    let story = crate::push(&push(PushStatus::Retry, 1), &context());
+    let mut history = push(PushStatus::Retry, 1);
+    history.push.history[0].response_status = Some(500);
+    let story = crate::push(&history, &context());
     let codes: Vec<_> = story.story.iter().map(|line| line.code).collect();
     assert_eq!(codes, ["accepted", "attempt-failed"]);
     let params = &story.story[1].params;
     for (name, value) in [
         ("errorType", json!("SWRVE")),
+        ("status", json!(500)),
         ("swrveErrorCode", json!(503)),
         ("attempt", json!(1)),
     ] {
         assert_eq!(params[name], value, "{name}");
     }
+    let told = "Attempt 1 failed after 31 ms: Swrve answered 500 Internal Server Error, code 503.";
+    assert_eq!(story.story[1].text, told);
 }
 
 #[test]
@@ -311,6 +316,7 @@ fn attempts_are_told_with_outcome_and_time() {
     history.push.history[1].swrve_error_message = Some("connection refused".to_owned());
     history.push.history[2].status = AttemptStatus::Ok;
     history.push.history[2].error_type = None;
+    history.push.history[2].response_status = Some(202);
     let told: Vec<String> = crate::push(&history, &context())
         .story
         .into_iter()
@@ -324,5 +330,5 @@ fn attempts_are_told_with_outcome_and_time() {
         told[2],
         "Attempt 2 failed after 31 ms: Swrve could not be reached (connection refused)."
     );
-    assert_eq!(told[3], "Attempt 3: Swrve accepted it after 31 ms.");
+    assert_eq!(told[3], "Attempt 3: Swrve accepted it with 202 after 31 ms.");
 }

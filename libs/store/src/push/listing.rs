@@ -79,6 +79,8 @@ pub struct PushRow {
     pub finished_at: Option<DateTime<Utc>>,
     /// Whose fault the last attempt's failure was.
     pub error_type: Option<ErrorType>,
+    /// The HTTP status that it was answered with, where that is recorded.
+    pub response_status: Option<u16>,
     /// Of that failure Swrve's own code, else the HTTP status.
     pub error_code: Option<i64>,
     /// That failure in words.
@@ -253,12 +255,13 @@ impl Store {
             SELECT p.id, p.status AS "status: Name<_>", p.lease_token IS NOT NULL AS "claimed!", p.platform AS "platform: Name<_>",
                    p.message_prototype_key, p.cron_expression, p.reason AS "reason!: Nullable<Name<_>>",
                    p.attempts AS "attempts: Count", p.next_attempt_at, p.created_at, p.updated_at, p.finished_at,
-                   a.error_type AS "error_type!: Nullable<Name<_>>", a.swrve_error_code AS "error_code?",
+                   a.error_type AS "error_type!: Nullable<Name<_>>", a.response_status AS "response_status!: Nullable<Count>",
+                   a.swrve_error_code AS "error_code?",
                    coalesce(a.swrve_error_message, a.other_error_stack_trace) AS error
             FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place)
             JOIN push_notifications p ON p.id = i.id
             LEFT JOIN LATERAL (
-                SELECT error_type, swrve_error_code, swrve_error_message, other_error_stack_trace FROM send_attempts
+                SELECT error_type, response_status, swrve_error_code, swrve_error_message, other_error_stack_trace FROM send_attempts
                 WHERE push_notification_id = p.id AND status <> 'IN_PROCESS' ORDER BY number DESC LIMIT 1) a ON true
             ORDER BY i.place
             "#,

@@ -37,7 +37,7 @@ pub(crate) struct PushDocument {
     status: PushStatus,
     /// The same in words.
     #[schema(
-        example = "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 2 of 5 failed: Swrve answered 503."
+        example = "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 2 of 5 failed: Swrve answered 503 Service Unavailable."
     )]
     explanation: String,
     /// Why it stands there: PAUSED while it waits because operators have paused the lane, else how an operator has moved it by
@@ -80,6 +80,9 @@ pub(crate) struct AttemptDocument {
     millis: Option<i64>,
     /// Whose fault a failure was.
     error_type: Option<ErrorType>,
+    /// The HTTP status of Swrve's answer; null where there was none, and of an attempt of before it was recorded.
+    #[schema(example = 503)]
+    response_status: Option<u16>,
     /// Swrve's own code, else the HTTP status.
     #[schema(example = 503)]
     swrve_error_code: Option<i64>,
@@ -192,6 +195,7 @@ fn attempt(attempt: AttemptView) -> AttemptDocument {
         started_at: attempt.started_at,
         millis: attempt.millis,
         error_type: attempt.error_type,
+        response_status: attempt.response_status,
         swrve_error_code: attempt.swrve_error_code,
         swrve_error_message: attempt.swrve_error_message,
         other_error: attempt.other_error,

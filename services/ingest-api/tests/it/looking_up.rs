@@ -37,12 +37,22 @@ async fn a_failed_attempt_is_shown_with_what_swrve_said(it: Installation) {
     let row = PushRow::in_state(PushState::Retry)
         .attempts(2)
         .due_in(chrono::TimeDelta::minutes(1));
-    let view = service.look_up(row.make(&it.pool).await.id).await;
+    let made = row.make(&it.pool).await.id;
+    sqlx::query("UPDATE send_attempts SET response_status = 503, swrve_error_code = 77 WHERE number = 2")
+        .execute(&it.pool)
+        .await
+        .unwrap();
+    let view = service.look_up(made).await;
+    assert_eq!(view["history"][0]["responseStatus"], serde_json::Value::Null);
     let last = &view["history"][1];
     assert_eq!((&last["number"], &last["status"]), (&2.into(), &"ERROR".into()));
     assert_eq!(
-        (&last["errorType"], &last["swrveErrorCode"]),
-        (&"SWRVE".into(), &503.into())
+        (
+            &last["errorType"],
+            &last["responseStatus"],
+            &last["swrveErrorCode"]
+        ),
+        (&"SWRVE".into(), &503.into(), &77.into())
     );
     assert_eq!(
         (&last["swrveErrorMessage"], &last["millis"]),
@@ -51,7 +61,7 @@ async fn a_failed_attempt_is_shown_with_what_swrve_said(it: Installation) {
     let explanation = view["explanation"].as_str().unwrap();
     assert!(explanation.starts_with("Is tried again at 2"), "{explanation}");
     assert!(
-        explanation.contains("attempt 2 of 5 failed: Swrve answered 503"),
+        explanation.contains("attempt 2 of 5 failed: Swrve answered 503 Service Unavailable, code 77."),
         "{explanation}"
     );
     assert!(view["nextAttemptAt"].is_string(), "{view}");

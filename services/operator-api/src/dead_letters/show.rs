@@ -88,6 +88,10 @@ pub(crate) struct AttemptDocument {
     /// What kind of failure it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error_type: Option<String>,
+    /// The HTTP status of the answer; missing where there was none, and of an attempt of a push of before it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 503)]
+    pub(crate) response_status: Option<u16>,
     /// The status code of the answer, or Swrve's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<i64>,
@@ -145,6 +149,14 @@ impl BrokerDocument {
     }
 }
 
+impl AttemptDocument {
+    /// The code, where it is not the status.
+    pub(crate) fn own_code(&self) -> Option<i64> {
+        let status = self.response_status.map(i64::from);
+        self.code.filter(|code| status != Some(*code))
+    }
+}
+
 impl From<&AttemptView> for AttemptDocument {
     fn from(attempt: &AttemptView) -> Self {
         let error = attempt
@@ -157,6 +169,7 @@ impl From<&AttemptView> for AttemptDocument {
             started_at: attempt.started_at,
             millis: attempt.millis,
             error_type: attempt.error_type.map(|kind| kind.as_str().to_owned()),
+            response_status: attempt.response_status,
             code: attempt.swrve_error_code,
             error: error.cloned(),
             response: None,
@@ -173,6 +186,7 @@ impl From<&DeliveryAttemptView> for AttemptDocument {
             started_at: attempt.started_at,
             millis: attempt.millis,
             error_type: attempt.error_type.clone(),
+            response_status: attempt.response_status,
             code: attempt.response_status.map(i64::from),
             error: attempt.error.clone(),
             response: attempt.response_body.clone(),

@@ -50,9 +50,11 @@ impl DeadLetter {
         };
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let number = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
+        let [was, is] = [before, now].map(|attempt| attempt.response_status.map(i64::from));
         let all = [
             ("address", text(&before.url), text(&now.url)),
-            ("code", number(before.code), number(now.code)),
+            ("status", number(was), number(is)),
+            ("code", number(before.own_code()), number(now.own_code())),
             ("kind", text(&before.error_type), text(&now.error_type)),
             ("error", text(&before.error), text(&now.error)),
             ("answer", text(&before.response), text(&now.response)),

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
 use domain::subscription::PausedBy;
+use explain::words::answer;
 use uuid::Uuid;
 
 use super::cancel_form;
@@ -71,15 +72,12 @@ pub(super) fn row_of_push(push: PushDocument, frame: &Frame) -> Row {
 
 fn why_push(push: &PushDocument, now: DateTime<Utc>) -> (String, Option<DateTime<Utc>>) {
     let failure = push.last_failure.as_ref().map(|failure| {
-        let code = failure.code.map_or(String::new(), |code| format!(" {code}"));
-        let error = failure
-            .error
-            .as_deref()
-            .map_or(String::new(), |error| format!(" ({error})"));
-        format!(
-            "attempt {} failed: {}{code}{error}",
-            push.attempts, failure.error_type
-        )
+        let error = failure.error.as_deref();
+        let why = match answer(failure.response_status, failure.code, error) {
+            Some(answer) => format!(" {answer}"),
+            None => error.map_or(String::new(), |error| format!(" ({error})")),
+        };
+        format!("attempt {} failed: {}{why}", push.attempts, failure.error_type)
     });
     let due = push.next_attempt_at;
     match push.status {

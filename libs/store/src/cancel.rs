@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::{Act, Error, stored};
 
 /// What came of cancelling a push or a notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cancellation<S> {
     /// It was in this status, and will not be sent.
     Done(S),
@@ -22,7 +22,14 @@ pub enum Cancellation<S> {
     StaysDelivered(S),
     /// It is being sent: the database cannot tell whether it still could be stopped.
     BeingSent,
-    /// It has ended before.
+    /// It was cancelled before.
+    Before {
+        /// When.
+        at: DateTime<Utc>,
+        /// By whom, as long as its dead letter is kept.
+        by: Option<String>,
+    },
+    /// It has ended before, in another way.
     Ended(S),
     /// There is no such thing.
     Unknown,
@@ -89,6 +96,10 @@ pub(crate) struct Found {
     pub(crate) cancelled: bool,
     /// Whether only sending it again is: it stays delivered.
     pub(crate) delivered: bool,
+    /// When it was cancelled before, if it was.
+    pub(crate) cancelled_at: Option<DateTime<Utc>>,
+    /// By whom, as its dead letter says.
+    pub(crate) cancelled_by: Option<String>,
 }
 
 /// Commits what a statement that cancels a `kind` has done, with its entry in the audit log.
@@ -104,10 +115,13 @@ pub(crate) async fn commit<S: FromStr>(
     };
     let status = stored("status", &found.status)?;
     if !found.cancelled {
-        return Ok(if found.claimed {
-            Cancellation::BeingSent
-        } else {
-            Cancellation::Ended(status)
+        return Ok(match found.cancelled_at {
+            Some(at) => Cancellation::Before {
+                at,
+                by: found.cancelled_by,
+            },
+            None if found.claimed => Cancellation::BeingSent,
+            None => Cancellation::Ended(status),
         });
     }
     let (action, mut details) = (format!("{kind}.cancel"), json!({ "status": found.status }));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use domain::lifecycle::Status;
 use domain::reason::PushReason;
+use explain::words::time;
 use http_api::{Id, Payload, Problem, ProblemKind};
 use serde::Serialize;
 use store::Cancellation;
@@ -87,6 +88,13 @@ fn answer(kind: &str, id: Uuid, cancellation: Cancellation<impl fmt::Display>) -
             return Err(Problem::new(
                 ProblemKind::CONFLICT,
                 format!("the {kind} is being sent at this moment, so that nothing can stop it"),
+            ));
+        }
+        Cancellation::Before { at, by } => {
+            let by = by.map_or(String::new(), |by| format!(" by {by}"));
+            return Err(Problem::new(
+                ProblemKind::CONFLICT,
+                format!("the {kind} was cancelled before, at {}{by}", time(at)),
             ));
         }
         Cancellation::Ended(status) => {

@@ -1,6 +1,7 @@
 -- What waits to be sent again and was accepted before that was delivered, and stays so.
 WITH found AS (
     SELECT n.id, n.status, n.lease_token IS NOT NULL AS claimed,
+           CASE WHEN n.status = 'GIVEN_UP' AND n.reason = 'CANCELLED' THEN n.finished_at END AS cancelled_at,
            (SELECT max(a.started_at + coalesce(a.millis, 0) * interval '1 millisecond') FROM delivery_attempts a
             WHERE a.notification_id = n.id AND a.number <= n.resent_after AND a.status = 'OK') AS delivered_at
     FROM notifications n WHERE n.id = ANY ($1)),
@@ -22,5 +23,9 @@ letter AS (
     FROM cancelled c LEFT JOIN subscriptions s ON s.id = c.subscription_id
     WHERE c.delivered_at IS NULL)
 SELECT f.status AS "status!", f.claimed AS "claimed!", c.id IS NOT NULL AS "cancelled!",
-       c.delivered_at IS NOT NULL AS "delivered!", c.reseller_id AS "reseller_id?"
+       c.delivered_at IS NOT NULL AS "delivered!", c.reseller_id AS "reseller_id?",
+       f.cancelled_at AS "cancelled_at?",
+       CASE WHEN f.cancelled_at IS NOT NULL THEN (
+           SELECT resolved_by FROM dead_letters WHERE notification_id = f.id AND fingerprint = 'delivery/cancelled' LIMIT 1)
+       END AS "cancelled_by?"
 FROM found f LEFT JOIN cancelled c ON c.id = f.id

@@ -75,8 +75,9 @@ async fn cancel_all(
             Found,
             r#"
             WITH found AS (
-                SELECT id, status, lease_token IS NOT NULL AS claimed FROM push_notifications WHERE id = ANY ($1)
-                ORDER BY id FOR UPDATE),
+                SELECT id, status, lease_token IS NOT NULL AS claimed,
+                       CASE WHEN status = 'GIVEN_UP' AND reason = 'CANCELLED' THEN finished_at END AS cancelled_at
+                FROM push_notifications WHERE id = ANY ($1) ORDER BY id FOR UPDATE),
             cancelled AS (
                 UPDATE push_notifications p
                 SET status = 'GIVEN_UP', reason = 'CANCELLED', next_attempt_at = NULL, leased_until = NULL,
@@ -92,7 +93,10 @@ async fn cancel_all(
                        'cancelled by ' || $3, 'DISCARDED', $2, $3, coalesce(nullif(btrim($4), ''), 'cancelled')
                 FROM cancelled c)
             SELECT f.status AS "status!", f.claimed AS "claimed!", c.id IS NOT NULL AS "cancelled!",
-                   false AS "delivered!"
+                   false AS "delivered!", f.cancelled_at AS "cancelled_at?",
+                   CASE WHEN f.cancelled_at IS NOT NULL THEN (
+                       SELECT resolved_by FROM dead_letters WHERE push_id = f.id AND fingerprint = 'other/cancelled' LIMIT 1)
+                   END AS "cancelled_by?"
             FROM found f LEFT JOIN cancelled c ON c.id = f.id
             "#,
             ids,

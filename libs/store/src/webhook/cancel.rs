@@ -120,6 +120,8 @@ async fn cancel_all(
             claimed: row.claimed,
             cancelled: row.cancelled,
             delivered: row.delivered,
+            cancelled_at: row.cancelled_at,
+            cancelled_by: row.cancelled_by,
         };
         (found, row.reseller_id)
     });

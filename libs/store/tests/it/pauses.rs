@@ -460,10 +460,14 @@ async fn what_is_cancelled_says_so_and_is_recorded(pool: PgPool) {
         (Some(PushReason::Cancelled), Some(at))
     );
     let again = store.cancel_push(push.id, act("again", at)).await.unwrap();
-    assert_eq!(
-        again,
-        store::Cancellation::Ended(domain::push::PushStatus::GivenUp)
-    );
+    let by = Some(act("", at).by.to_owned());
+    assert_eq!(again, store::Cancellation::Before { at, by });
+    sqlx::query("DELETE FROM dead_letters")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let again = store.cancel_push(push.id, act("again", at)).await.unwrap();
+    assert_eq!(again, store::Cancellation::Before { at, by: None });
     assert_eq!(
         audited(&pool).await,
         [("push.cancel".to_owned(), format!("push/{}", push.id))]

@@ -274,7 +274,7 @@ async fn a_story_links_all_it_names_and_offers_what_can_be_done(rig: &Rig) {
         [(format!("notification/{id}"), HOSTILE.to_owned())]
     );
     let conflict = browser.refused(&cancel, &[("note", "again")], 409).await;
-    holds(&conflict, &["has ended before"]);
+    holds(&conflict, &["was cancelled before, at ", " by "]);
 }
 
 #[testkit::test]

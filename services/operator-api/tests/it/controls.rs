@@ -205,6 +205,10 @@ async fn what_waits_can_be_cancelled_and_what_is_sent_or_ended_cannot(rig: &Rig)
             (&cancelled["status"], &cancelled["reason"], &cancelled["previous"]),
             (&json!("GIVEN_UP"), &json!("CANCELLED"), &json!(previous))
         );
+        let again = rig.refused("POST", &path, Some(&note), (409, "conflict")).await;
+        let detail = again["detail"].as_str().unwrap();
+        let says = ["was cancelled before, at 2", " UTC by "];
+        assert!(says.iter().all(|words| detail.contains(words)), "{again}");
     }
     for (path, why) in [
         (

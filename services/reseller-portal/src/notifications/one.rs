@@ -8,6 +8,7 @@ use axum::extract::State;
 use domain::capability::Capability;
 use domain::notification::NotificationId;
 use domain::subscription::{HeldBack, PausedBy};
+use explain::words::time;
 use http::StatusCode;
 use http_api::{Id, Problem};
 use store::Cancellation;
@@ -169,6 +170,10 @@ pub(crate) async fn cancel(
         Cancellation::BeingSent => Err(Problem::new(
             NOTIFICATION_BEYOND,
             "the notification is being sent at this moment",
+        )),
+        Cancellation::Before { at, .. } => Err(Problem::new(
+            NOTIFICATION_BEYOND,
+            format!("the notification was cancelled already, at {}", time(at)),
         )),
         Cancellation::Ended(status) => Err(Problem::new(
             NOTIFICATION_BEYOND,

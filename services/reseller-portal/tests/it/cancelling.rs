@@ -62,6 +62,15 @@ async fn what_waits_and_matches_is_counted_and_then_cancelled_and_nothing_else(p
     assert_eq!(cancel(&portal, id, &body).await["cancelled"], 4);
     let again = cancel(&portal, id, &body).await;
     assert_eq!((&again["matching"], &again["cancelled"]), (&json!(0), &json!(0)));
+    let path = format!("/notifications/{}/cancel", waiting[0].id);
+    let beyond = portal
+        .refused("POST", &path, None, (409, "notification-beyond"))
+        .await;
+    let detail = beyond["detail"].as_str().unwrap();
+    assert!(
+        detail.starts_with("the notification was cancelled already, at 2"),
+        "{beyond}"
+    );
     for it in &waiting {
         let seen = portal.see(&format!("/notifications/{}", it.id)).await;
         assert_eq!(

@@ -17,6 +17,9 @@ use crate::output::{self, Column, Form};
 use crate::part::{Pages, Part};
 use crate::shown::{self, ShownColumn};
 
+/// The statuses of those that wait.
+const WAITING: [&str; 4] = ["SCHEDULED", "PENDING", "IN_MEMORY", "RETRY"];
+
 /// The statuses of pushes and notifications.
 pub(crate) const STATUSES: [&str; 7] = [
     "SCHEDULED",
@@ -55,6 +58,7 @@ pub(crate) struct Stretch {
 #[command(after_help = "Examples:
   postrider push list --device 463B3209 --newer-than 1d         did the device get its push?
   postrider push list --status RETRY                            what is tried again, due longest first
+  postrider push list --waiting                                 all that wait, the oldest first
   postrider push list --prototype Hello --status FAILED,GIVEN_UP --newer-than 2h
   postrider push list --reason CANCELLED                        what an operator has cancelled
   postrider push list --late 5m --newer-than 1d                 what ended more than 5 minutes after it was accepted")]
@@ -71,6 +75,9 @@ pub(crate) struct PushListArgs {
     /// In these statuses, such as FAILED,GIVEN_UP; may be repeated.
     #[arg(long, value_parser = PossibleValuesParser::new(STATUSES), ignore_case = true, value_delimiter = ',')]
     status: Vec<String>,
+    /// All that wait, the oldest first, in whichever status.
+    #[arg(long, conflicts_with = "status")]
+    waiting: bool,
     /// Moved by hand for this reason.
     #[arg(long, value_parser = PossibleValuesParser::new(["REPLAYED", "CANCELLED"]), ignore_case = true)]
     reason: Option<String>,
@@ -236,13 +243,22 @@ pub(crate) fn joined(words: &[String]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(",").to_uppercase())
 }
 
+/// The statuses that are asked for: those that are given, or all in which something waits.
+pub(crate) fn statuses(given: &[String], waiting: bool) -> Vec<String> {
+    if waiting {
+        WAITING.map(str::to_owned).to_vec()
+    } else {
+        given.to_vec()
+    }
+}
+
 /// Lists pushes.
 pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
     let mut query = query([
         ("device", args.device.clone()),
         ("prototype", args.prototype.clone()),
         ("platform", upper(args.platform.as_ref())),
-        ("status", joined(&args.status)),
+        ("status", joined(&statuses(&args.status, args.waiting))),
         ("reason", upper(args.reason.as_ref())),
         ("lateBySeconds", seconds(args.late)),
     ]);
@@ -263,17 +279,18 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
     if let (true, Some(elsewhere)) = (found.is_empty(), elsewhere) {
         output::note(elsewhere);
     }
-    note_one_by_one(&document, &args.status);
+    note_waiting(&document, &args.status);
     Ok(())
 }
 
-/// Says how what waits is found when a list of several statuses, which goes through all the newest first, has not come to any of it.
-fn note_one_by_one(document: &Value, statuses: &[String]) {
-    let has_ended = |status: &String| ["SENT", "FAILED", "GIVEN_UP"].contains(&&*status.to_uppercase());
-    let waits = statuses.len() > 1 && !statuses.iter().all(has_ended);
-    if waits && shown::items(&document["items"]).is_empty() && !document["next"].is_null() {
+/// Says how what waits is found when a list with statuses that have ended, which goes through all the newest first, has not come to any of it.
+fn note_waiting(document: &Value, statuses: &[String]) {
+    let waits = |status: &&String| WAITING.contains(&&*status.to_uppercase());
+    let waiting = statuses.iter().filter(waits).count();
+    let is_mixed = waiting > 0 && waiting < statuses.len();
+    if is_mixed && shown::items(&document["items"]).is_empty() && !document["next"].is_null() {
         output::note(
-            "of several statuses the newest are looked at first; with one --status that waits, those due longest are",
+            "with statuses that have ended the newest are looked at first; --waiting lists all that wait, the oldest first",
         );
     }
 }
@@ -345,7 +362,7 @@ pub(crate) async fn notifications(
     if is_empty {
         note_reseller(&api, query.get("reseller")).await?;
     }
-    note_one_by_one(&document, &asked.statuses);
+    note_waiting(&document, &asked.statuses);
     if query.contains_key("value") {
         return note_unmatched(&api, query, is_empty).await;
     }

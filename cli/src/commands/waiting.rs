@@ -11,6 +11,7 @@ use crate::shown::{self, ShownColumn, cell};
 #[command(after_help = "Examples:
   postrider waiting                             of both lanes and Web Push: for what, how many, the oldest and the next due
   postrider notifications list --all --status SCHEDULED  when the turn of each comes that is in line: QUOTA, RATE, POSTPONED
+  postrider push list --waiting                 pushes one by one, the oldest first; notifications list has it too
   postrider waiting --json | jq '.items[] | select(.lane == \"push\")'")]
 pub(crate) struct WaitingArgs {
     #[command(flatten)]

@@ -163,11 +163,14 @@ impl NotificationDocument {
     }
 }
 
-/// Lists notifications, those of the newest event first; those of one status that waits by how long they have been due.
+/// Lists notifications, the newest first; those of one status that waits by how long they have been due, of several that all wait the oldest first.
 ///
-/// SCHEDULED, PENDING and RETRY wait; of what is SCHEDULED comes first what has been in line longest. With several statuses the newest event
-/// comes first. At most 10,000 notifications are looked at for a part, fewer of more than 20 subscriptions together, so that one may be short, or
-/// even empty, although others follow: only `next` tells the end, and `lookedBackTo` how far such a part has looked. With `eventId` there is one part.
+/// SCHEDULED, PENDING and RETRY wait, and so does IN_MEMORY beside others; of what is SCHEDULED comes first what has been in line longest.
+/// `status=SCHEDULED,PENDING,IN_MEMORY,RETRY` begins with the oldest that waits. It has all that are PENDING, of each subscription those in line and
+/// those to be tried again that are due first, 10,000 at most and 201 at least, and of what is in the queue the 10,000 that came into it first. With
+/// other statuses among them the newest event comes first. At most 10,000 notifications are looked at for a part, fewer of more than 20
+/// subscriptions together, so that one may be short, or even empty, although others follow: only `next` tells the end, and `lookedBackTo` how far
+/// such a part has looked. With `eventId` there is one part.
 /// Without reseller, subscription and `eventId` they are those of all resellers. Those of subscriptions that were deleted are among them.
 #[utoipa::path(
     get, path = "/notifications", tag = "search", operation_id = "listNotifications", security(("apiKey" = [])),

@@ -147,11 +147,12 @@ impl PushDocument {
     }
 }
 
-/// Lists pushes, the newest first; those of one status that waits by how long they have been due.
+/// Lists pushes, the newest first; those of one status that waits by how long they have been due, those of several that all wait the oldest first.
 ///
-/// SCHEDULED, PENDING, IN_MEMORY and RETRY wait. With several statuses, and with `device`, the newest always come first. At most
-/// 10,000 pushes are looked at for a part, so that one may be short, or even empty, although others follow: only `next` tells the end, and
-/// `lookedBackTo` how far such a part has looked.
+/// SCHEDULED, PENDING, IN_MEMORY and RETRY wait: `status=SCHEDULED,PENDING,IN_MEMORY,RETRY` begins with the oldest that waits. It has all that are
+/// PENDING, and of the others those among the 10,000 that are due first and the 10,000 that came into the queue first; when more wait, `GET /waiting`
+/// says `more`. With other statuses among them, and with `device`, the newest come first. At most 10,000 pushes are looked at for a part, so that
+/// one may be short, or even empty, although others follow: only `next` tells the end, and `lookedBackTo` how far such a part has looked.
 #[utoipa::path(
     get, path = "/pushes", tag = "search", operation_id = "listPushes", security(("apiKey" = [])),
     params(PushParams),

@@ -94,6 +94,9 @@ pub(crate) struct ListArgs {
     /// Of these statuses, such as FAILED,GIVEN_UP; may be repeated.
     #[arg(long, value_parser = PossibleValuesParser::new(STATUSES), ignore_case = true, value_delimiter = ',')]
     status: Vec<String>,
+    /// For operators: all that wait, those of the oldest event first, in whichever status.
+    #[arg(long, conflicts_with_all = ["status", "event_id"], help_heading = OPERATORS)]
+    waiting: bool,
     /// Of these event types, such as domain.created; operators name one.
     #[arg(long, value_name = "TYPES", visible_alias = "event-type", alias = "type")]
     event_types: Option<String>,
@@ -244,6 +247,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
     let is_by_end = args.ended_since.is_some() || args.ended_until.is_some() || args.late.is_some();
     let is_operator = args.all
         || is_by_end
+        || args.waiting
         || !args.reason.is_empty()
         || args.reseller.is_some()
         || args.value.is_some() && args.operator.has_key();
@@ -258,7 +262,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
             subscription: args.of.id(),
             event_id: args.event_id,
             value: args.value,
-            statuses: args.status,
+            statuses: search::statuses(&args.status, args.waiting),
             reasons: args.reason,
             event_type: args.event_types,
             answer: args.answer,

@@ -94,26 +94,37 @@ enum Lead {
     Pending,
     Due,
     InMemory,
+    /// All indexes of what waits, each from its head.
+    Oldest,
     Newest,
 }
 
 impl Lead {
-    /// The indexes of what waits are sorted by times of different meaning, so that no list goes along two of them: one of several statuses
-    /// goes through all pushes, the newest first.
+    /// The indexes of what waits are sorted by times of different meaning, so that no list goes along two of them. One of several statuses
+    /// that all wait sorts what is at their heads by age; one with statuses that have ended goes through all pushes, the newest first.
     fn of(filter: &PushFilter) -> Self {
         match (&filter.device, filter.statuses.as_slice()) {
             (Some(_), _) => Self::Device,
             (None, [PushStatus::Pending]) => Self::Pending,
             (None, [PushStatus::Scheduled | PushStatus::Retry]) => Self::Due,
             (None, [PushStatus::InMemory]) => Self::InMemory,
+            (None, several @ [_, _, ..]) if several.iter().all(|status| !status.is_terminal()) => {
+                Self::Oldest
+            }
             (None, _) => Self::Newest,
         }
     }
 
     /// Whether it knows all of a filter, so that no push is looked at in vain.
     fn covers(self, filter: &PushFilter) -> bool {
-        let knows_times = matches!(self, Self::Pending | Self::Newest);
-        let knows_status = matches!(self, Self::Pending | Self::InMemory) || filter.statuses.is_empty();
+        let knows_times = matches!(self, Self::Pending | Self::Oldest | Self::Newest);
+        let knows_status = match self {
+            Self::Pending | Self::InMemory => true,
+            Self::Oldest => PushStatus::WAITING
+                .iter()
+                .all(|status| filter.statuses.contains(status)),
+            _ => filter.statuses.is_empty(),
+        };
         let has_times = filter.since.is_some() || filter.until.is_some();
         knows_status
             && (knows_times || !has_times)
@@ -125,21 +136,24 @@ impl Lead {
     }
 }
 
-/// Looks at pushes along one index. `$at` is the time that they are sorted by; `$lead` begins with what the index knows, and its parameters
-/// are `$9` and `$10`. What it does not know is `matches`, so that the planner has no choice of an index: were `= ANY` of several statuses
-/// in the `WHERE`, it could read all of each by its partial index and sort them.
+/// Looks at pushes along one index, or along several whose heads `$from` puts together. `$at` is the time that they are sorted by; `$lead`
+/// begins with what the index knows, and its parameters are `$9` and `$10`. What it does not know is `matches`, so that the planner has no
+/// choice of an index: were `= ANY` of several statuses in the `WHERE`, it could read all of each by its partial index and sort them.
 macro_rules! look {
-    ($store:expr, $filter:expr, $depth:expr, $at:literal, $lead:literal $(, $value:expr)*) => {{
+    ($store:expr, $filter:expr, $depth:expr, $at:literal, $lead:literal $(, $value:expr)*) => {
+        look!($store, $filter, $depth, $at, from "push_notifications p", $lead $(, $value)*)
+    };
+    ($store:expr, $filter:expr, $depth:expr, $at:literal, from $from:literal, $lead:literal $(, $value:expr)*) => {{
         let statuses: Vec<&str> = $filter.statuses.iter().map(|status| status.as_str()).collect();
         sqlx::query_as!(
             Looked,
-            "SELECT p.id, " + $at + " AS \"at!\",
+            "SELECT p.id AS \"id!\", " + $at + " AS \"at!\",
                     (($1::text IS NULL OR p.push_key = $1) AND ($2::text IS NULL OR p.message_prototype_key = $2)
                      AND ($3::text IS NULL OR p.platform = $3) AND (cardinality($4::text[]) = 0 OR p.status = ANY ($4))
                      AND ($5::text IS NULL OR p.reason = $5) AND ($6::timestamptz IS NULL OR p.created_at >= $6)
                      AND ($7::timestamptz IS NULL OR p.created_at < $7)
                      AND ($11::interval IS NULL OR p.finished_at - p.created_at > $11)) IS TRUE AS \"matches!\"
-             FROM push_notifications p WHERE " + $lead + " LIMIT $8",
+             FROM " + $from + " WHERE " + $lead + " LIMIT $8",
             $filter.device,
             $filter.prototype,
             $filter.platform.map(Platform::as_str),
@@ -157,8 +171,11 @@ macro_rules! look {
 }
 
 impl Store {
-    /// Pushes that match a filter, after `after`: of one status that waits those due longest first, else the newest first. `None` while the
-    /// index that finds devices is still being made.
+    /// Pushes that match a filter, after `after`: of one status that waits those due longest first, of several that all wait the oldest first, of
+    /// others the newest first. `None` while the index that finds devices is still being made.
+    ///
+    /// Of several that wait all that are PENDING are found, and of the others those among the 10,000 that are due first and the 10,000 whose
+    /// leases end first: no index knows their age.
     pub async fn list_pushes(
         &self,
         filter: &PushFilter,
@@ -234,6 +251,23 @@ impl Store {
                 "p.status = 'IN_MEMORY' AND (p.leased_until, p.id) > ($9, $10) ORDER BY p.leased_until, p.id",
                 earliest.0,
                 earliest.1
+            ),
+            Lead::Oldest => look!(
+                self,
+                filter,
+                depth,
+                "p.created_at",
+                from "((SELECT id, push_key, message_prototype_key, platform, status, reason, created_at, finished_at
+                        FROM push_notifications WHERE status = 'PENDING' AND id > $9 ORDER BY id LIMIT $8)
+                       UNION ALL
+                       (SELECT id, push_key, message_prototype_key, platform, status, reason, created_at, finished_at
+                        FROM push_notifications WHERE status IN ('SCHEDULED', 'RETRY') ORDER BY next_attempt_at, id LIMIT 10000)
+                       UNION ALL
+                       (SELECT id, push_key, message_prototype_key, platform, status, reason, created_at, finished_at
+                        FROM push_notifications WHERE status = 'IN_MEMORY' ORDER BY leased_until LIMIT 10000)) AS p",
+                "p.id > $9 AND p.id < $10 ORDER BY p.id",
+                id.map_or(first, |id| id.max(first)),
+                end
             ),
             Lead::Newest => look!(
                 self,

@@ -122,6 +122,8 @@ enum Lead {
     Pending,
     Scheduled,
     Retry,
+    /// All indexes of what waits, each from its head.
+    Oldest,
     Newest,
     /// Through those of all subscriptions.
     ScheduledOfAll,
@@ -129,14 +131,15 @@ enum Lead {
 }
 
 impl Lead {
-    /// The indexes of what waits are sorted by times of different meaning, so that no list goes along two of them: one of several statuses
-    /// goes through all notifications, the newest first.
+    /// The indexes of what waits are sorted by times of different meaning, so that no list goes along two of them. One of several statuses
+    /// that all wait sorts what is at their heads by age; one with statuses that have ended goes through all notifications, the newest first.
     fn of(search: &NotificationSearch) -> Self {
         match (search.statuses.as_slice(), &search.of) {
             ([NotificationStatus::Pending], _) => Self::Pending,
             ([NotificationStatus::Retry], _) => Self::Retry,
             ([NotificationStatus::Scheduled], NotificationsOf::All) => Self::ScheduledOfAll,
             ([NotificationStatus::Scheduled], _) => Self::Scheduled,
+            (several @ [_, _, ..], _) if several.iter().all(|status| !status.is_terminal()) => Self::Oldest,
             (_, NotificationsOf::All) => Self::NewestOfAll,
             _ => Self::Newest,
         }
@@ -150,8 +153,12 @@ impl Lead {
         }
         // None where an index leads through those of all.
         let many = u32::try_from(subscriptions).unwrap_or(u32::MAX).max(1);
-        let step = (READ_AT_ONCE / many).clamp(STEP_MIN, EXAMINED_MAX);
-        let steps = READ_MAX / (step * many.min(step));
+        let step = share(subscriptions);
+        let steps = match self {
+            // Each reads the heads of its indexes again.
+            Self::Oldest => 1,
+            _ => READ_MAX / (step * many.min(step)),
+        };
         let most = EXAMINED_MAX.min(step * steps);
         (most.max(wanted), step.max(wanted))
     }
@@ -160,7 +167,11 @@ impl Lead {
     fn covers(self, search: &NotificationSearch) -> bool {
         let has_times = search.since.is_some() || search.until.is_some();
         let is_newest = matches!(self, Self::Newest | Self::NewestOfAll);
+        let is_all_that_waits = NotificationStatus::WAITING
+            .iter()
+            .all(|status| search.statuses.contains(status));
         (search.statuses.is_empty() || !is_newest)
+            && (self != Self::Oldest || is_all_that_waits)
             && search.reasons.is_empty()
             && (self == Self::Pending || is_newest || !has_times)
             && search.event_type.is_none()
@@ -171,6 +182,12 @@ impl Lead {
             && search.ended_until.is_none()
             && search.late_by.is_none()
     }
+}
+
+/// How many notifications of each of so many subscriptions are looked at with one statement.
+fn share(subscriptions: usize) -> u32 {
+    let many = u32::try_from(subscriptions).unwrap_or(u32::MAX).max(1);
+    (READ_AT_ONCE / many).clamp(STEP_MIN, EXAMINED_MAX)
 }
 
 /// Reads what a search looks at. `$source` is the pieces of a list of notifications in the order of `$order`, at most `$7` of them, whose
@@ -272,7 +289,11 @@ pub(super) fn spellings(value: &str) -> Vec<String> {
 }
 
 impl Store {
-    /// Notifications that match, after `after`: of one status that waits those due longest first, else those of the newest event first.
+    /// Notifications that match, after `after`: of one status that waits those due longest first, of several that all wait those of the oldest
+    /// event first, of others those of the newest.
+    ///
+    /// Of several that wait all that are PENDING are found, and of each subscription those that are due first of what is tried again or in line,
+    /// 10,000 at most and fewer of many subscriptions: no index knows their age. Of what is in the queue it is those whose leases end first.
     pub async fn search_notifications(
         &self,
         search: &NotificationSearch,
@@ -354,6 +375,10 @@ impl Store {
                 at,
                 waiting
             ),
+            Lead::Oldest => {
+                let after = waiting.max(first);
+                self.look_at_the_oldest(of, search, after, depth).await
+            }
             Lead::Newest => look_at_each!(
                 self,
                 of,
@@ -389,6 +414,52 @@ impl Store {
                 id.map_or(end, |id| id.min(end))
             ),
         }?)
+    }
+
+    /// Looks at the heads of the indexes of what waits, sorted by age. Of what is PENDING the index of a subscription knows that: of as many as
+    /// are wanted, those whose first one comes first are read.
+    async fn look_at_the_oldest(
+        &self,
+        of: &[Uuid],
+        search: &NotificationSearch,
+        after: Uuid,
+        depth: i64,
+    ) -> Result<Vec<Looked>, sqlx::Error> {
+        look!(
+            self,
+            of,
+            search,
+            depth,
+            ["SELECT w.* FROM (
+                  (SELECT n.* FROM (
+                       SELECT h.subscription FROM UNNEST($1::uuid[]) AS s(subscription) CROSS JOIN LATERAL (
+                           SELECT n.id, s.subscription FROM notifications n
+                           WHERE n.subscription_id = s.subscription AND n.status = 'PENDING' AND n.id > $8
+                           ORDER BY n.id LIMIT 1) AS h
+                       ORDER BY h.id LIMIT $7) AS s CROSS JOIN LATERAL (
+                       SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.created_at AS at
+                       FROM notifications n WHERE n.subscription_id = s.subscription AND n.status = 'PENDING' AND n.id > $8
+                       ORDER BY n.id LIMIT $7) AS n
+                   ORDER BY n.id LIMIT $7)
+                  UNION ALL
+                  (SELECT n.* FROM UNNEST($1::uuid[]) AS s(subscription) CROSS JOIN LATERAL (
+                       SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.created_at AS at
+                       FROM notifications n WHERE n.subscription_id = s.subscription AND n.status = 'RETRY'
+                       ORDER BY n.next_attempt_at, n.id LIMIT $9) AS n)
+                  UNION ALL
+                  (SELECT n.* FROM UNNEST($1::uuid[]) AS s(subscription) CROSS JOIN LATERAL (
+                       SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.created_at AS at
+                       FROM notifications n WHERE n.subscription_id = s.subscription AND n.status = 'SCHEDULED'
+                       ORDER BY n.next_attempt_at, n.id LIMIT $9) AS n)
+                  UNION ALL
+                  (SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.created_at AS at
+                   FROM notifications n WHERE n.status = 'IN_MEMORY' AND n.subscription_id = ANY ($1)
+                   ORDER BY n.leased_until LIMIT 10000)) AS w
+              WHERE w.id > $8 ORDER BY w.id LIMIT $7"],
+            "id",
+            after,
+            i64::from(share(of.len()))
+        )
     }
 
     /// The notifications that an event became, in the order of their identifiers.

@@ -43,6 +43,8 @@ const LOOKING: Duration = Duration::from_millis(300);
 const FIRST: usize = 10;
 /// The statuses that wait, in the order in which they are shown.
 const WAITING: [&str; 4] = ["RETRY", "PENDING", "SCHEDULED", "IN_MEMORY"];
+/// The same as one list, which begins with the oldest.
+const ALL_THAT_WAITS: &str = "SCHEDULED,PENDING,IN_MEMORY,RETRY";
 /// Status that leaves out none.
 const ANY: &str = "ANY";
 /// The statuses of what has ended without being sent.
@@ -202,9 +204,10 @@ impl Waiting {
     }
 
     /// Statuses that wait, then those that have ended.
-    fn statuses(&self) -> [(&'static str, &'static str); 10] {
+    fn statuses(&self) -> [(&'static str, &'static str); 11] {
         [
             ("", "What waits, the first of each"),
+            (ALL_THAT_WAITS, "What waits, the oldest first"),
             ("SCHEDULED", "Scheduled"),
             ("PENDING", "Pending"),
             ("IN_MEMORY", "In the queue or being sent"),
@@ -237,8 +240,9 @@ impl Waiting {
         if !self.frame.is_readable() {
             return "The filter cannot be read, so nothing is shown.".to_owned();
         }
-        if self.params.one_status().is_some() {
+        if let Some(status) = self.params.one_status() {
             return match self.params.device {
+                None if status == ALL_THAT_WAITS => format!("The {many} that wait, the oldest first."),
                 Some(_) => format!("The {many} of one device, the newest first."),
                 None => format!("The {many} that match, those that wait longest or are newest first."),
             };
@@ -296,7 +300,7 @@ impl Section {
 
     /// Whether what it lists may have ended.
     fn has_ended(&self) -> bool {
-        !WAITING.contains(&&*self.status)
+        !self.statuses().all(|status| WAITING.contains(&status))
     }
 
     /// Whether fewer were found than are shown although the list goes on.

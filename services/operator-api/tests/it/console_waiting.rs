@@ -51,6 +51,15 @@ async fn what_waits_is_listed_with_why_and_one_is_cancelled(rig: &Rig) {
     shows_hostile(&page);
     let page = browser.see("/console/waiting?status=PENDING").await;
     assert!(page.contains(&pending.to_string()) && !page.contains(&retry.to_string()));
+    let all = browser
+        .see("/console/waiting?status=SCHEDULED,PENDING,IN_MEMORY,RETRY")
+        .await;
+    let rows = [format!("row-{pending}"), format!("row-{retry}")];
+    holds(
+        &all,
+        &[&rows[0], &rows[1], "The pushes that wait, the oldest first."],
+    );
+    assert!(!all.contains(&sent.to_string()) && !all.contains(">Ended<"));
     holds(
         &browser.see("/console/waiting?status=SENT&platform=IOS").await,
         &["Status"],

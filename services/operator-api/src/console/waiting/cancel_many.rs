@@ -11,7 +11,7 @@ use serde::Deserialize;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::{WAITING, WaitingParams};
+use super::{ALL_THAT_WAITS, WAITING, WaitingParams};
 use crate::app::App;
 use crate::cancellations::{self, CancellationDocument, CancellationPayload, WaitingFilter};
 use crate::console::act::{ActForm, typed};
@@ -55,9 +55,9 @@ pub(super) fn place(params: &WaitingParams) -> Option<String> {
         &params.ended_until,
         &params.late_by_seconds,
     ];
-    let status = params.status.as_deref();
     // It is cancelled in one status, or in all that wait.
-    let waits = status.is_none_or(|status| WAITING.contains(&status));
+    let status = params.status.clone().filter(|status| status != ALL_THAT_WAITS);
+    let waits = status.as_deref().is_none_or(|status| WAITING.contains(&status));
     if only_listed.iter().any(|word| word.is_some()) || !waits || !(params.filters() || status.is_some()) {
         return None;
     }
@@ -65,7 +65,7 @@ pub(super) fn place(params: &WaitingParams) -> Option<String> {
     let lane = Some(lane.to_owned());
     let words = [
         ("lane", &lane),
-        ("status", &params.status),
+        ("status", &status),
         ("prototype", &params.prototype),
         ("platform", &params.platform),
         ("reseller", &params.reseller),

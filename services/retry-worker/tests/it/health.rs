@@ -14,12 +14,7 @@ use testkit::{Installation, eventually};
 use uuid::Uuid;
 
 use crate::post::Post;
-use crate::rig::{shows, signs_of_life, start_at, stopped_clock};
-
-/// A clock that has days to go until the present: endpoints are judged by no time that the database has not reached.
-fn clock_of_last_week() -> ManualClock {
-    ManualClock::starting_at(SystemClock.now() - TimeDelta::days(8))
-}
+use crate::rig::{clock_of_last_week, shows, signs_of_life, start_at, stopped_clock};
 
 /// Makes the subscriptions so old that what is attempted by that clock says something about them.
 async fn make_old(it: &Installation) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::{Broker, Consumer, Delivery, Queue};
+use chrono::TimeDelta;
 use config::{Config, Job};
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::push::PushId;
@@ -31,6 +32,12 @@ pub(crate) fn start_at(config: &Config, clock: Arc<dyn Clock>) -> Worker {
 /// A clock that stands at the present.
 pub(crate) fn stopped_clock() -> ManualClock {
     ManualClock::starting_at(SystemClock.now())
+}
+
+/// A clock that has days to go until the present: what must not be done too early is done by no time that the database has not
+/// reached, however far a test moves its clock.
+pub(crate) fn clock_of_last_week() -> ManualClock {
+    ManualClock::starting_at(SystemClock.now() - TimeDelta::days(8))
 }
 
 /// Makes the jobs run often.

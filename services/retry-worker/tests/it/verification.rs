@@ -15,7 +15,7 @@ use testkit::{Installation, eventually};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::rig::{signs_of_life, start_at, stopped_clock};
+use crate::rig::{clock_of_last_week, signs_of_life, start_at};
 
 struct Stage {
     it: Installation,
@@ -26,7 +26,7 @@ struct Stage {
 
 impl Stage {
     async fn set(it: Installation) -> Self {
-        let (secret, clock) = (Secret::generate(), stopped_clock());
+        let (secret, clock) = (Secret::generate(), clock_of_last_week());
         let options = Options {
             secrets: vec![SecretFor::everywhere(&secret.reveal()).unwrap()],
             clock: Arc::new(clock.clone()),
@@ -172,7 +172,7 @@ async fn an_endpoint_that_answers_otherwise_is_asked_a_few_times_and_then_left_a
         assert!(error.contains(part), "{error}");
     }
     assert_eq!(stage.mails().await, [("VERIFICATION_FAILED".to_owned(), None)]);
-    stage.clock.advance(TimeDelta::days(30));
+    stage.clock.advance(TimeDelta::days(7));
     let seen = signs_of_life(&stage.it.pool, "verification").await.unwrap();
     eventually("the job to be executed", async || {
         signs_of_life(&stage.it.pool, "verification")

@@ -48,7 +48,8 @@ unpack() {
 
 # build_previous REVISION: makes PREVIOUS_POSTRIDER. Everything but the workspace's own crates has been built for the checkout
 # already, if the lock file says the same, and is used again. The binary alone has a folder of its own, since it is named as
-# that of the checkout is. Naming a test makes cargo choose the features of dependencies as for 'cargo test --workspace'.
+# that of the checkout is. Asking for examples, of which there are none, makes cargo choose the features of dependencies as for
+# 'cargo test --workspace', and compiles nothing.
 #
 # Cargo tells the crates of two workspaces apart by their paths within them alone, and would go on with those of the earlier
 # version for the checkout. An amount of debug information that nothing else is built with gives them names of their own; the
@@ -66,7 +67,7 @@ build_previous() {
         SQLX_OFFLINE=true CARGO_INCREMENTAL=0 \
             CARGO_PROFILE_DEV_DEBUG=line-directives-only CARGO_PROFILE_TEST_DEBUG=line-directives-only \
             CARGO_TARGET_DIR=$PREVIOUS_DIR/target CARGO_BUILD_BUILD_DIR=$shared \
-            cargo build --locked --workspace --bin postrider --test edges >&2
+            cargo build --locked --workspace --bin postrider --examples >&2
     )
     [[ -x $PREVIOUS_POSTRIDER ]] || die "$PREVIOUS_POSTRIDER was not built"
 }

@@ -41,8 +41,8 @@ firefox: ## Try Web Push with an unmodified Firefox, pywebpush and npm's web-pus
 autopush: ## Run the integration suite of autopush-rs against our two programs (ARGS="CHECKOUT" of it)
 	@scripts/autopush $(ARGS)
 
-lint: ## Check format, lints, documentation, query descriptions, scripts and dependencies
-	@scripts/lint
+lint: ## Check format, lints, documentation, query descriptions, scripts and dependencies (ARGS="format clippy" for some of it)
+	@scripts/lint $(ARGS)
 
 format: ## Format the Rust code
 	@. scripts/dev/checkout.sh && cargo fmt --all

@@ -96,7 +96,7 @@ impl Postrider {
             .env("DATABASE_URL", it.config.database.url.expose())
             .env("AMQP_URL", it.config.amqp.url.expose())
             .env("POSTRIDER__AMQP__QUEUE_PREFIX", &it.config.amqp.queue_prefix)
-            .env("POSTRIDER__SWRVE__URL", &it.config.swrve.url)
+            .env("POSTRIDER__SWRVE__URL", it.config.swrve.url.expose())
             .env("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0")
             .env("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0")
             .env("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0")

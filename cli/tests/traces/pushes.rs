@@ -255,7 +255,7 @@ impl Scene {
 async fn swrve_gets_the_place_of_the_attempt(mut it: Installation) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let swrve = Receiver::start(listener, Options::default()).expect("the receiver starts");
-    it.config.swrve.url = swrve.url("");
+    it.config.swrve.url = Secret::new(swrve.url(""));
     let scene = Scene::of(it).await;
     let _processes = scene.fleet.start_all().await;
     let stored = scene.push("told", None).await;

@@ -55,6 +55,9 @@ pub(crate) const TIME_ZONE: Form<Tz> =
 const SAFE_URL: &str = "an https:// URL, or an http:// URL of this machine";
 
 pub(crate) const HTTP_URL: Form<String> = Form::plain("an http:// or https:// URL", http_url);
+/// One whose user and password may be those of an installation.
+pub(crate) const SECRET_HTTP_URL: Form<Secret> =
+    Form::secret(HTTP_URL.words, |text| http_url(text).map(Secret::new));
 pub(crate) const ISSUER: Form<String> = Form::plain(SAFE_URL, issuer);
 pub(crate) const PUBLIC_URL: Form<String> = Form::plain(SAFE_URL, |text| {
     issuer(text).map(|url| url.trim_end_matches('/').to_owned())

@@ -14,8 +14,9 @@ use chrono_tz::Tz;
 use ipnet::IpNet;
 
 use crate::form::{
-    ADDRESS, AMQP_URLS, CLAIM, CLAIM_VALUES, CLIENT_ID, CLIENT_SECRET, HTTP_URL, ISSUER, KEY_LOGIN,
-    LOG_FILTER, LOG_FORMAT, NETWORKS, POSTGRES_URL, PUBLIC_URL, QUEUE_PREFIX, TIME_ZONE, TRACE, TRACE_URL,
+    ADDRESS, AMQP_URLS, CLAIM, CLAIM_VALUES, CLIENT_ID, CLIENT_SECRET, ISSUER, KEY_LOGIN, LOG_FILTER,
+    LOG_FORMAT, NETWORKS, POSTGRES_URL, PUBLIC_URL, QUEUE_PREFIX, SECRET_HTTP_URL, TIME_ZONE, TRACE,
+    TRACE_URL,
 };
 use crate::section::sections;
 use crate::unit::Unit::{Days, Hours, Millis, Seconds};
@@ -209,7 +210,7 @@ sections! {
     /// The Swrve push API.
     pub struct Swrve {
         /// Base URL without a trailing slash.
-        pub url: String = text("url", &HTTP_URL),
+        pub url: Secret = text("url", &SECRET_HTTP_URL),
         /// Least time between two send starts.
         pub delay: Duration = duration("delayMillis", Millis, 4..=60_000)
             because "Swrve answers more than 300 requests per second with 429, Rate Limit Exceeded",
@@ -345,7 +346,7 @@ sections! {
         /// Which log lines are written, as `tracing` directives.
         pub log_filter: String = text("logFilter", &LOG_FILTER),
         /// Base URL of an OTLP/HTTP collector; `None` switches traces off.
-        pub otlp_endpoint: Option<String> = optional("otlpEndpoint", &HTTP_URL),
+        pub otlp_endpoint: Option<Secret> = optional("otlpEndpoint", &SECRET_HTTP_URL),
         /// Whether the collector gets the log lines too.
         pub otlp_logs: bool = boolean("otlpLogs"),
         /// Whether the collector gets the metrics too.

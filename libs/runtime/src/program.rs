@@ -98,7 +98,11 @@ fn telemetry_settings(name: &str, config: &Config) -> telemetry::Settings {
             config::LogFormat::Json => telemetry::LogFormat::Json,
         },
         log_filter: config.telemetry.log_filter.clone(),
-        otlp_endpoint: config.telemetry.otlp_endpoint.clone(),
+        otlp_endpoint: config
+            .telemetry
+            .otlp_endpoint
+            .as_ref()
+            .map(|url| url.expose().to_owned()),
         otlp_logs: config.telemetry.otlp_logs,
         otlp_metrics: config
             .telemetry

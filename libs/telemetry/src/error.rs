@@ -1,5 +1,6 @@
 //! Why telemetry could not be set up.
 
+use axum::http::uri::InvalidUri;
 use metrics_exporter_prometheus::BuildError;
 use opentelemetry_otlp::ExporterBuildError;
 use tracing_subscriber::filter::ParseError;
@@ -19,6 +20,9 @@ pub enum Error {
     /// The HTTP client that talks to the collector cannot be built.
     #[error("failed to build the HTTP client for the collector")]
     Client(#[source] reqwest::Error),
+    /// The address of the collector is none. It is not shown, since it may hold credentials.
+    #[error("the address of the collector is not a URL")]
+    Address(#[source] InvalidUri),
     /// An exporter to the collector cannot be built.
     #[error("failed to build the exporter to the collector")]
     Exporter(#[source] ExporterBuildError),

@@ -34,8 +34,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// What telemetry needs to know.
-#[derive(Clone, Debug)]
+/// What telemetry needs to know. Has no `Debug`: the URL may hold credentials.
+#[derive(Clone)]
 pub struct Settings {
     /// How log lines look.
     pub log_format: LogFormat,

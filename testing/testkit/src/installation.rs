@@ -69,7 +69,7 @@ impl Installation {
             ..Options::default()
         };
         let sim = SwrveSim::start(listener, options).expect("the simulator starts");
-        config.swrve.url = format!("http://{}", sim.addr());
+        config.swrve.url = Secret::new(format!("http://{}", sim.addr()));
         for prototype in SWRVE_KEYS {
             for platform in Platform::ALL {
                 let key = Secret::new(format!("{prototype}-{platform}"));

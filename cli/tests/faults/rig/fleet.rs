@@ -245,7 +245,7 @@ fn settings(it: &Installation) -> Vec<(&'static str, String)> {
             "POSTRIDER__AMQP__QUEUE_PREFIX",
             it.config.amqp.queue_prefix.clone(),
         ),
-        ("POSTRIDER__SWRVE__URL", it.config.swrve.url.clone()),
+        ("POSTRIDER__SWRVE__URL", it.config.swrve.url.expose().to_owned()),
         (
             "POSTRIDER__SWRVE__MESSAGE_PROTOTYPE_PUSH_KEYS",
             Value::from_iter(SWRVE_KEYS.map(push_keys)).to_string(),

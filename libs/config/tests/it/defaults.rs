@@ -12,7 +12,7 @@ fn defaults_need_only_the_two_servers() {
 
     assert_eq!(config.database.url.expose(), DATABASE_URL);
     assert_eq!(config.amqp.url.expose(), AMQP_URL);
-    assert_eq!(config.swrve.url, "http://127.0.0.1:8090");
+    assert_eq!(config.swrve.url.expose(), "http://127.0.0.1:8090");
     assert_eq!(config.swrve.delay, Duration::from_millis(4));
     assert_eq!(config.push.queue.capacity, 10_000);
     assert_eq!(config.push.retry.delay, Duration::from_secs(60));

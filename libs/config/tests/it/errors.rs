@@ -49,7 +49,11 @@ fn wrong_types_say_what_was_found() {
             "the text \"=nonsense=\"",
         ),
         ("amqp: { queuePrefix: 'a b' }", "the text \"a b\""),
-        ("swrve: { url: 'https://' }", "the text \"https://\""),
+        ("portal: { publicUrl: 'https://' }", "the text \"https://\""),
+        (
+            "swrve: { url: 'https:/u:hunter2@swrve.example' }",
+            "the text (not shown, it is a secret)",
+        ),
     ] {
         match problem(yaml).fault {
             Fault::Unexpected { found: actual, .. } => assert_eq!(actual, found, "{yaml}"),

@@ -70,7 +70,10 @@ fn addresses_that_may_hold_a_password_are_shown_without_it() {
             "POSTRIDER__TELEMETRY__OTLP_ENDPOINT",
             "https://u:hunter2@otel.example",
         );
-    let shown = config::load(&sources).unwrap().redacted_yaml().to_owned();
+    let config = config::load(&sources).unwrap();
+    let debug = format!("{config:?}");
+    assert!(!debug.contains("hunter2"), "{debug}");
+    let shown = config.redacted_yaml();
     assert!(!shown.contains("hunter2"), "{shown}");
     for line in [
         "  url: \"https://***@swrve.example\"  # environment variable POSTRIDER__SWRVE__URL",

@@ -63,7 +63,7 @@ impl Lane {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
         let swrve = SwrveSettings {
-            url: config.swrve.url.clone(),
+            url: config.swrve.url.expose().to_owned(),
             timeout: config.swrve.timeout,
             test: config.swrve.test,
         };

@@ -31,7 +31,7 @@ pub(crate) fn provider(settings: &Settings, endpoint: &str) -> Result<SdkLoggerP
         .with_http()
         .with_http_client(OnRuntime::new(Signal::Logs)?)
         .with_protocol(Protocol::HttpBinary)
-        .with_endpoint(Signal::Logs.address(endpoint))
+        .with_endpoint(Signal::Logs.address(endpoint)?)
         .with_timeout(TIMEOUT)
         .build()
         .map_err(Error::Exporter)?;

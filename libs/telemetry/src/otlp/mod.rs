@@ -9,10 +9,11 @@ mod points;
 mod series;
 pub(crate) mod spans;
 
+use axum::http::Uri;
 use opentelemetry::KeyValue;
 use opentelemetry_sdk::Resource;
 
-use crate::{Metric, Settings};
+use crate::{Error, Metric, Settings};
 
 pub(crate) use points::Points;
 
@@ -37,8 +38,11 @@ impl Signal {
     }
 
     /// Where a collector takes it.
-    fn address(self, endpoint: &str) -> String {
-        format!("{}/v1/{}", endpoint.trim_end_matches('/'), self.name())
+    fn address(self, endpoint: &str) -> Result<String, Error> {
+        let address = format!("{}/v1/{}", endpoint.trim_end_matches('/'), self.name());
+        // The exporters look at it as well, but show it in their errors, although it may hold credentials.
+        address.parse::<Uri>().map_err(Error::Address)?;
+        Ok(address)
     }
 
     /// Counts what the collector was not given.
@@ -55,4 +59,18 @@ fn resource(settings: &Settings) -> Resource {
         .with_attribute(KeyValue::new("service.instance.id", settings.instance.clone()))
         .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_is_no_url_is_refused_without_being_shown() {
+        let error = Signal::Traces
+            .address("http://user:hunter2@[collector")
+            .unwrap_err();
+        let shown = format!("{} {error:?}", lifecycle::error_chain(&error));
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
 }

@@ -39,7 +39,7 @@ impl Points {
     pub(crate) fn send(settings: &Settings, endpoint: &str, every: Duration) -> Result<Self, Error> {
         let exporter = Exporter {
             client: OnRuntime::new(Signal::Metrics)?,
-            address: Signal::Metrics.address(endpoint),
+            address: Signal::Metrics.address(endpoint)?,
             headers: headers(),
             resource: Resource {
                 attributes: ResourceAttributesWithSchema::from(&resource(settings))

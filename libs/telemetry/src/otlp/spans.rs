@@ -19,7 +19,7 @@ pub(crate) fn provider(settings: &Settings, endpoint: &str) -> Result<SdkTracerP
         .with_http()
         .with_http_client(OnRuntime::new(Signal::Traces)?)
         .with_protocol(Protocol::HttpBinary)
-        .with_endpoint(Signal::Traces.address(endpoint))
+        .with_endpoint(Signal::Traces.address(endpoint)?)
         .with_timeout(TIMEOUT)
         .build()
         .map_err(Error::Exporter)?;

@@ -122,7 +122,7 @@ async fn an_outage_uses_no_attempt_and_ends_by_itself_with_everything_sent_in_or
 
 #[testkit::test]
 async fn the_next_leader_goes_on_with_the_hold(mut it: Installation) {
-    "http://127.0.0.1:1".clone_into(&mut it.config.swrve.url);
+    it.config.swrve.url = config::Secret::new("http://127.0.0.1:1");
     let (broker, clock) = (it.broker(), saturday_noon());
     let ids = enqueue(&it, &broker, 8).await;
     let first = start_at(&it.config, Arc::new(clock.clone()));
@@ -146,7 +146,7 @@ async fn the_next_leader_goes_on_with_the_hold(mut it: Installation) {
 #[testkit::test]
 async fn a_hold_spares_pushes_also_where_a_missing_answer_would_end_them(mut it: Installation) {
     let swrve = it.config.swrve.url.clone();
-    "http://127.0.0.1:1".clone_into(&mut it.config.swrve.url);
+    it.config.swrve.url = config::Secret::new("http://127.0.0.1:1");
     it.config.swrve.retry_on_timeout = false;
     let (broker, clock) = (it.broker(), saturday_noon());
     let dispatcher = start_at(&it.config, Arc::new(clock.clone()));

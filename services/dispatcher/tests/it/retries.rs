@@ -82,7 +82,7 @@ async fn the_last_allowed_attempt_may_still_succeed(it: Installation) {
 
 #[testkit::test]
 async fn an_unanswered_last_attempt_is_given_up_too(mut it: Installation) {
-    "http://127.0.0.1:1".clone_into(&mut it.config.swrve.url);
+    it.config.swrve.url = config::Secret::new("http://127.0.0.1:1");
     let (_dispatcher, broker) = (start(&it.config), it.broker());
     let waiting = PushRow::in_state(PushState::Queued).attempts(it.config.push.retry.max_attempts - 1);
     let id = waiting.make(&it.pool).await.id;

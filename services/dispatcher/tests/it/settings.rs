@@ -20,6 +20,6 @@ async fn a_dispatcher_with_unusable_settings_does_not_start(mut it: Installation
     it.config.database.url = config::Secret::new("not a URL".to_owned());
     assert!(matches!(refusal(&it).await, dispatcher::Error::Store(_)));
     it.config.database.url = usable;
-    "ftp://swrve.test".clone_into(&mut it.config.swrve.url);
+    it.config.swrve.url = config::Secret::new("ftp://swrve.test");
     assert!(matches!(refusal(&it).await, dispatcher::Error::PushLane(_)));
 }

@@ -81,7 +81,7 @@ async fn no_answer_in_time_is_retried_and_the_attempt_says_how_long_it_waited(mu
 
 #[testkit::test]
 async fn a_refused_connection_is_retried(mut it: Installation) {
-    "http://127.0.0.1:1".clone_into(&mut it.config.swrve.url);
+    it.config.swrve.url = config::Secret::new("http://127.0.0.1:1");
     let attempt = failed_attempt(&it, &it.config).await;
     let message = attempt.swrve_error_message.unwrap();
     assert!(message.contains("refused"), "{message}");

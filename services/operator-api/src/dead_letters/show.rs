@@ -267,7 +267,7 @@ fn curl_of(subject: &DeadLetterSubject, app: &App) -> Option<String> {
         DeadLetterSubject::Push {
             message, traceparent, ..
         } => Some(curl::of_push(&PushRequest {
-            base_url: &app.config.swrve.url,
+            base_url: app.config.swrve.url.expose(),
             message,
             test: app.config.swrve.test,
             traceparent: traceparent.as_deref(),

@@ -10,6 +10,7 @@ mod changes;
 mod claim;
 mod claim_fast;
 mod complete;
+mod daily;
 mod emails;
 mod endpoint;
 mod event_key;

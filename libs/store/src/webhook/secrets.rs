@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::daily::{DAY, full_until};
 use super::locked::{lock, subject};
 use super::security::{self, SecurityChange};
 use crate::{Act, Error, Store, interval};
@@ -96,7 +97,6 @@ impl Store {
         let Some(locked) = lock(&mut transaction, reseller, subscription).await? else {
             return Ok(Rotated::Unknown);
         };
-        let day = TimeDelta::days(1);
         let made = sqlx::query!(
             r#"
             SELECT count(*) FILTER (WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)) AS "valid!",
@@ -106,16 +106,15 @@ impl Store {
             "#,
             subscription,
             now,
-            now - day,
+            now - DAY,
         )
         .fetch_one(&mut *transaction)
         .await?;
         if made.valid >= i64::from(VALID_SECRETS_MAX) {
             return Ok(Rotated::TooMany);
         }
-        let is_enough = made.lately >= MADE_A_DAY_MAX;
-        if let Some(first) = made.first.filter(|_| is_enough) {
-            return Ok(Rotated::NotBefore(first + day));
+        if let Some(then) = full_until(made.lately, made.first, MADE_A_DAY_MAX) {
+            return Ok(Rotated::NotBefore(then));
         }
         sqlx::query!(
             r#"

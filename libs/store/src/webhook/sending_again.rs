@@ -7,7 +7,9 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::locked::subject;
+use super::daily::{DAY, full_until};
+use super::first_id_at;
+use super::locked::{lock, subject};
 use crate::resolution::resolve;
 use crate::{Act, Error, Store, stored};
 
@@ -43,6 +45,11 @@ pub struct AskedAgain {
     pub resent: Resent,
 }
 
+/// Most test events that a subscription is sent within a day: they use no quota, and each is kept as long as another event.
+const TESTED_A_DAY_MAX: i64 = 1000;
+/// What the audit log calls sending one, which is where they are counted.
+const TEST: &str = "subscription.test";
+
 /// A test event to be stored.
 #[derive(Debug, Clone)]
 pub struct NewTestEvent {
@@ -69,6 +76,8 @@ pub enum Tested {
     Done(NotificationId),
     /// The subscription gets nothing.
     NotActive(SubscriptionState),
+    /// The subscription was sent as many within a day as it may be; the next one not before this time.
+    NotBefore(DateTime<Utc>),
     /// The reseller has no such subscription.
     Unknown,
 }
@@ -157,7 +166,7 @@ impl Store {
         Ok(asked)
     }
 
-    /// Stores a test event with its one notification, if the subscription gets anything.
+    /// Stores a test event with its one notification, if the subscription gets anything and was sent fewer than 1,000 within a day.
     pub async fn insert_test_event(
         &self,
         reseller: &str,
@@ -165,23 +174,39 @@ impl Store {
         act: Act<'_>,
     ) -> Result<Tested, Error> {
         let mut transaction = self.pool.begin().await?;
-        let row = sqlx::query!(
+        let Some(locked) = lock(&mut transaction, reseller, test.subscription).await? else {
+            return Ok(Tested::Unknown);
+        };
+        if !locked.state.receives() {
+            return Ok(Tested::NotActive(locked.state));
+        }
+        let since = act.at - DAY;
+        // Identifiers run ahead of the times where the clock was put back: they bound what is read, and the times decide.
+        let made = sqlx::query!(
             r#"
-            WITH found AS (
-                SELECT id, reseller_id, state FROM subscriptions
-                WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL),
-            event AS (
+            SELECT count(*) AS "count!", min(at) AS first FROM audit_log
+            WHERE subject = $1 AND id >= $2 AND action = $3 AND at > $4
+            "#,
+            subject(test.subscription),
+            first_id_at(since),
+            TEST,
+            since,
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        if let Some(then) = full_until(made.count, made.first, TESTED_A_DAY_MAX) {
+            return Ok(Tested::NotBefore(then));
+        }
+        let notification = sqlx::query_scalar!(
+            r#"
+            WITH event AS (
                 INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at, traceparent,
                                     test_of)
-                SELECT $3::uuid, ($3::uuid)::text, f.reseller_id, $4, $5, $7, $7, $8, f.id
-                FROM found f WHERE f.state IN ('ACTIVE', 'DEGRADED')),
-            notification AS (
-                INSERT INTO notifications (id, event, subscription_id, reseller_id, event_type, status, charged_on,
-                                           payload_bytes, created_at, updated_at)
-                SELECT notification_id($3, f.id), $3, f.id, f.reseller_id, $4, 'PENDING', $6, octet_length($5), $7, $7
-                FROM found f WHERE f.state IN ('ACTIVE', 'DEGRADED')
-                RETURNING id)
-            SELECT f.state AS "state!", (SELECT id FROM notification) AS notification FROM found f
+                VALUES ($3::uuid, ($3::uuid)::text, $1::text, $4::text, $5::text, $7::timestamptz, $7, $8, $2::uuid))
+            INSERT INTO notifications (id, event, subscription_id, reseller_id, event_type, status, charged_on,
+                                       payload_bytes, created_at, updated_at)
+            VALUES (notification_id($3, $2), $3, $2, $1, $4, 'PENDING', $6, octet_length($5), $7, $7)
+            RETURNING id
             "#,
             reseller,
             test.subscription,
@@ -192,16 +217,10 @@ impl Store {
             test.created_at,
             test.traceparent,
         )
-        .fetch_optional(&mut *transaction)
+        .fetch_one(&mut *transaction)
         .await?;
-        let Some(row) = row else {
-            return Ok(Tested::Unknown);
-        };
-        let Some(notification) = row.notification else {
-            return Ok(Tested::NotActive(stored("subscription state", &row.state)?));
-        };
         let details = json!({ "notification": notification });
-        let entry = act.entry("subscription.test", subject(test.subscription), details);
+        let entry = act.entry(TEST, subject(test.subscription), details);
         entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Tested::Done(notification.into()))

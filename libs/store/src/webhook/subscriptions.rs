@@ -3,7 +3,7 @@
 //!
 //! What happens to a subscription by itself (verification, health) is elsewhere.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::origin::origin;
 use domain::subscription::{EventFilter, SubscriptionRequest};
 use serde_json::json;
@@ -11,6 +11,7 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::addresses::{self, Address, Addresses};
+use super::daily::{DAY, full_until};
 use super::first_id_at;
 use super::locked::{lock, subject};
 use super::secrets::{NewSecret, insert_secret};
@@ -75,7 +76,6 @@ impl Store {
         if present >= i64::from(maximum) {
             return Ok(Subscribed::Full);
         }
-        let day = TimeDelta::days(1);
         // By the identifiers, which have the time: no index has those of a reseller that are deleted.
         let made = sqlx::query!(
             r#"
@@ -83,13 +83,12 @@ impl Store {
             WHERE id >= $2 AND reseller_id = $1
             "#,
             new.reseller,
-            first_id_at(new.created_at - day),
+            first_id_at(new.created_at - DAY),
         )
         .fetch_one(&mut *transaction)
         .await?;
-        let is_enough = made.count >= i64::from(maximum) + REMADE_A_DAY;
-        if let Some(first) = made.first.filter(|_| is_enough) {
-            return Ok(Subscribed::NotBefore(first + day));
+        if let Some(then) = full_until(made.count, made.first, i64::from(maximum) + REMADE_A_DAY) {
+            return Ok(Subscribed::NotBefore(then));
         }
         insert(&mut transaction, new).await?;
         insert_secret(&mut transaction, new.id, &new.secret, new.created_at).await?;

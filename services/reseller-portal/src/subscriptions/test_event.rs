@@ -48,7 +48,7 @@ pub(crate) struct TestDocument {
 
 /// Sends a test event to this subscription alone.
 ///
-/// Without a body it is of the type postrider.test; with a type it is the catalogue's example of that. It is signed and retried as every other one, and uses no quota.
+/// Without a body it is of the type postrider.test; with a type it is the catalogue's example of that. It is signed and retried as every other one, and uses no quota; a subscription is sent at most 1,000 in a day.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/test", tag = "subscriptions", operation_id = "testSubscription",
     security(("apiKey" = [])),
@@ -90,6 +90,10 @@ pub(crate) async fn send_test(
             Ok((StatusCode::ACCEPTED, location, Json(document)))
         }
         Tested::NotActive(state) => Err(problems::not_active(state)),
+        Tested::NotBefore(then) => {
+            let detail = "as many test events were sent to the subscription as may be in a day";
+            Err(problems::not_before(detail, then, now))
+        }
         Tested::Unknown => Err(problems::no_subscription()),
     }
 }

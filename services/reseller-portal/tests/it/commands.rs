@@ -215,6 +215,33 @@ async fn a_test_event_goes_to_one_subscription_and_uses_no_quota(portal: Portal)
     assert_eq!(portal.see(&path).await["eventType"], "postrider.test");
 }
 
+/// They use no quota, and each is kept as long as another event.
+#[testkit::test]
+async fn only_so_many_test_events_are_sent_in_a_day(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{id}/test");
+    portal.done("POST", &path, 202).await;
+    sqlx::query(
+        "INSERT INTO audit_log (id, at, actor, action, subject)
+         SELECT (left(id::text, 18) || right(gen_random_uuid()::text, 18))::uuid, at, actor, action, subject
+         FROM audit_log, generate_series(1, 998) WHERE action = 'subscription.test'",
+    )
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    portal.done("POST", &path, 202).await;
+    let refused = portal.call("POST", &path).send().await.unwrap();
+    assert_eq!(refused.headers()["retry-after"], "86401");
+    let told = problem(refused, 429, "too-many-requests").await;
+    assert!(told["detail"].as_str().unwrap().contains("in a day"), "{told}");
+    let other = SubscriptionRow::active().make(&portal.pool).await;
+    portal
+        .done("POST", &format!("/subscriptions/{other}/test"), 202)
+        .await;
+    portal.clock.advance(TimeDelta::days(1) + TimeDelta::seconds(1));
+    portal.done("POST", &path, 202).await;
+}
+
 #[testkit::test]
 async fn nothing_is_tested_that_gets_nothing(portal: Portal) {
     for state in [

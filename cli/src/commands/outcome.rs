@@ -39,6 +39,18 @@ pub(crate) struct Within {
     within: Option<Age>,
 }
 
+/// Whether a command waits for what becomes of what it sends again, and for how long.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct OutcomeArgs {
+    /// Waits until it is through, and then for what becomes of all that is sent again; exit code 4 if not all of that was delivered.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    #[command(flatten)]
+    pub(crate) within: Within,
+    #[command(flatten)]
+    pub(crate) patience: Patience,
+}
+
 /// What was waited for has not come, and a sentence that says why and what mends it.
 #[derive(Debug)]
 pub(crate) struct NotCome(pub(crate) String);

@@ -17,7 +17,7 @@ use super::nothing;
 use crate::api::Api;
 use crate::args::Cli;
 use crate::commands::jobs::{self, Job};
-use crate::commands::outcome::{Patience, Within};
+use crate::commands::outcome::OutcomeArgs;
 use crate::confirm::{Act, Yes};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
@@ -81,14 +81,8 @@ struct WhatArgs {
     order: Option<String>,
     #[command(flatten)]
     yes: Yes,
-    /// Waits until the job has ended, and of a replay then for what becomes of what it has sent again; exit code 4 if not all of that was
-    /// delivered.
-    #[arg(long)]
-    wait: bool,
     #[command(flatten)]
-    within: Within,
-    #[command(flatten)]
-    patience: Patience,
+    outcome: OutcomeArgs,
     #[command(flatten)]
     form: FormArgs,
     #[command(flatten)]
@@ -180,7 +174,7 @@ async fn resolve(
     let api = args.operator.connect()?;
     let form = args.form.form();
     // What is waited for is told by a job alone.
-    let waits = args.wait && action == Action::Replay;
+    let waits = args.outcome.wait && action == Action::Replay;
     if let ([id], false) = (&args.ids[..], args.dry_run || waits) {
         one(&api, action, *id, (note, form)).await?;
         return Ok(ExitCode::SUCCESS);
@@ -226,8 +220,8 @@ async fn resolve(
     if action == Action::Replay {
         note_retries(&api, &new).await?;
     }
-    if args.wait {
-        return jobs::wait(&api, job.id, form, (args.within, args.patience)).await;
+    if args.outcome.wait {
+        return jobs::wait(&api, job.id, form, (args.outcome.within, args.outcome.patience)).await;
     }
     if !form.is_for_people() {
         jobs::show(document, form)?;

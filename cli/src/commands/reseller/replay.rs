@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{Common, identifier, look, obstacle};
 use crate::age::Age;
-use crate::commands::outcome::{self, NOT_ALL, NotCome, Outcome, Patience, Within};
+use crate::commands::outcome::{self, NOT_ALL, NotCome, Outcome, OutcomeArgs};
 use crate::commands::search;
 use crate::output::{self, Column};
 use crate::part::Part;
@@ -71,14 +71,8 @@ pub(crate) struct ReplayArgs {
     /// Only counts what would be sent again, of the first 10,000 events of the time.
     #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
-    /// Waits until it has examined all events, and then for what becomes of what it has sent again; exit code 4 if not all of that
-    /// was delivered.
-    #[arg(long)]
-    wait: bool,
     #[command(flatten)]
-    within: Within,
-    #[command(flatten)]
-    patience: Patience,
+    outcome: OutcomeArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -220,14 +214,17 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     output::note(format_args!(
         "replay {id} runs; `postrider replays show {of} {id}` shows how far it is, and `postrider replays cancel {of} {id}` ends it"
     ));
-    if args.wait {
+    if args.outcome.wait {
         let not_come = [
             format!("the replay {id} has not been through"),
             format!("`postrider replays show {of} {id}` shows how far it is"),
         ];
         let ended = until_ended(&portal, of, &id);
-        replay = args.within.limit(ended, not_come).await?;
-        let patience = args.within.left(started, args.patience, Duration::ZERO);
+        replay = args.outcome.within.limit(ended, not_come).await?;
+        let patience = args
+            .outcome
+            .within
+            .left(started, args.outcome.patience, Duration::ZERO);
         replay["outcome"] = wait_for(&portal, &Again::of_replay(&replay), patience).await?;
     }
     let outcome = match &replay["outcome"] {
@@ -241,10 +238,10 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         }
         record
     })?;
-    if args.wait && replay["status"] != "COMPLETED" {
+    if args.outcome.wait && replay["status"] != "COMPLETED" {
         bail!("the replay ended as {}", cell(&replay, "/status"));
     }
-    if !args.wait {
+    if !args.outcome.wait {
         return Ok(ExitCode::SUCCESS);
     }
     let others = replay["outcome"]["others"].as_u64().unwrap_or_default();

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::replay::{self, Again};
 use super::{Common, OneSubscription, identifier};
 use crate::age::Age;
-use crate::commands::outcome::{self, Outcome, Patience, Within};
+use crate::commands::outcome::{self, Outcome, OutcomeArgs};
 use crate::commands::search::status_code;
 use crate::output::{self, Form};
 use crate::portal::Portal;
@@ -65,13 +65,8 @@ pub(crate) struct ResendManyArgs {
     /// Only counts them.
     #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
-    /// Waits for what becomes of them; exit code 4 if not all were delivered.
-    #[arg(long)]
-    wait: bool,
     #[command(flatten)]
-    within: Within,
-    #[command(flatten)]
-    patience: Patience,
+    outcome: OutcomeArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -117,9 +112,9 @@ pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<ExitCode> {
     let portal = Portal::connect(&args.common.portal)?;
     let mut resent: Value = portal.post(&path, &body).await?;
     let count = resent["count"].as_u64().unwrap_or_default();
-    if args.wait && count > 0 {
+    if args.outcome.wait && count > 0 {
         let sending = Duration::from_secs(resent["seconds"].as_u64().unwrap_or_default());
-        let patience = args.within.left(started, args.patience, sending);
+        let patience = args.outcome.within.left(started, args.outcome.patience, sending);
         let written = |name: &str| body[name].as_str().map(str::to_owned);
         let again = Again {
             subscription: id.to_string(),

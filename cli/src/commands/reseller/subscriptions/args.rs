@@ -40,7 +40,13 @@ pub(crate) enum SubscriptionsCommand {
     /// Activates one that is DEACTIVATED.
     Activate(Waited),
     /// Deactivates one: nothing more is sent, and what waits is given up.
-    Deactivate(DeactivateArgs),
+    #[command(after_help = "\
+It asks first, and without a terminal needs --yes: what is given up is sent again by `postrider resend` or `postrider replay` alone.
+
+Examples:
+  postrider subscriptions deactivate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider subscriptions deactivate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --yes")]
+    Deactivate(Confirmed),
     /// Pauses one: its notifications wait.
     Pause(One),
     /// Lets a paused one go on.
@@ -52,7 +58,10 @@ pub(crate) enum SubscriptionsCommand {
     /// Sends a test event; prints the identifier of its notification.
     Test(TestArgs),
     /// Deletes one, for good.
-    Delete(DeleteArgs),
+    #[command(after_help = "Examples:
+  postrider subscriptions delete 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider subscriptions delete 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --yes")]
+    Delete(Confirmed),
     /// Shows the deliveries of the last hours in numbers: rates, durations, answers by status.
     Metrics(MetricsArgs),
     /// Lists the states that one has been in and its pauses, the newest first.
@@ -107,25 +116,9 @@ pub(crate) struct One<F: Args = JsonArgs> {
     pub(super) common: Common<F>,
 }
 
+/// A subscription, and whether it is confirmed already what is done to it.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  postrider subscriptions delete 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
-  postrider subscriptions delete 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --yes")]
-pub(crate) struct DeleteArgs {
-    #[command(flatten)]
-    pub(super) one: One,
-    #[command(flatten)]
-    pub(super) yes: Yes,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-It asks first, and without a terminal needs --yes: what is given up is sent again by `postrider resend` or `postrider replay` alone.
-
-Examples:
-  postrider subscriptions deactivate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
-  postrider subscriptions deactivate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --yes")]
-pub(crate) struct DeactivateArgs {
+pub(crate) struct Confirmed {
     #[command(flatten)]
     pub(super) one: One,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use domain::counted::number;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::args::{DeactivateArgs, DeleteArgs};
+use super::args::Confirmed;
 use super::{act, path, portal};
 use crate::confirm::{Act, Yes};
 use crate::output;
@@ -12,7 +12,7 @@ use crate::portal::Portal;
 use crate::shown::cell;
 
 /// Deletes a subscription, once it is confirmed what is given up with it.
-pub(super) async fn run(DeleteArgs { one, yes }: &DeleteArgs) -> anyhow::Result<()> {
+pub(super) async fn run(Confirmed { one, yes }: &Confirmed) -> anyhow::Result<()> {
     let (portal, id) = (portal(&one.common)?, one.id);
     confirm(*yes, &portal, (id, "delete"), deletion).await?;
     portal.delete(&path(id)).await?;
@@ -21,7 +21,7 @@ pub(super) async fn run(DeleteArgs { one, yes }: &DeleteArgs) -> anyhow::Result<
 }
 
 /// Deactivates a subscription, once it is confirmed what is given up with it.
-pub(super) async fn deactivate(DeactivateArgs { one, yes }: &DeactivateArgs) -> anyhow::Result<()> {
+pub(super) async fn deactivate(Confirmed { one, yes }: &Confirmed) -> anyhow::Result<()> {
     let portal = portal(&one.common)?;
     confirm(*yes, &portal, (one.id, "deactivate"), deactivation).await?;
     act(one, "deactivate").await

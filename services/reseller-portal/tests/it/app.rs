@@ -24,6 +24,13 @@ pub(crate) const ALL: [&str; 6] = [
 pub(crate) const HOSTILE: &str =
     r#"<script>alert(1)</script>"><img src=x onerror=alert(1)>' hx-get="/x" &amp;"#;
 
+/// That a page shows it as text.
+pub(crate) fn is_safe(page: &str) {
+    assert!(!page.contains("<script>alert"), "{page}");
+    assert!(!page.contains("<img src=x"), "{page}");
+    assert_eq!(page.matches("<h1").count(), 1, "{page}");
+}
+
 /// A browser: it keeps cookies and follows nothing by itself.
 pub(crate) struct Browser<'p> {
     portal: &'p Portal,

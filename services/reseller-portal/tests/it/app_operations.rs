@@ -1,17 +1,16 @@
-//! The pages of quotas, secrets, what waits, metrics, replays, event types, signatures and activity.
+//! The pages of quotas, what waits, metrics, replays, event types and activity.
 
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::notification::NotificationState;
 use serde_json::json;
-use sqlx::PgPool;
 use store::webhook::{AttemptEnd, StatisticsDelta, TypeStatistics};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
-use crate::app::{ALL, HOSTILE, entered};
+use crate::app::{ALL, HOSTILE, entered, is_safe};
 use crate::portal::{Portal, id_of};
 
 async fn event_type(portal: &Portal, name: &str, description: &str) {
@@ -24,12 +23,6 @@ async fn event_type(portal: &Portal, name: &str, description: &str) {
         .execute(&portal.pool)
         .await
         .unwrap();
-}
-
-fn is_safe(page: &str) {
-    assert!(!page.contains("<script>alert"), "{page}");
-    assert!(!page.contains("<img src=x"), "{page}");
-    assert_eq!(page.matches("<h1").count(), 1, "{page}");
 }
 
 #[testkit::test]
@@ -121,98 +114,6 @@ async fn more_quota_is_asked_for_and_withdrawn(portal: Portal) {
         page.contains("is withdrawn") && page.contains("Ask for a higher quota"),
         "{page}"
     );
-}
-
-#[testkit::test]
-async fn a_secret_is_made_shown_for_a_while_and_revoked(portal: Portal) {
-    let id = id_of(&portal.created().await);
-    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/secrets"));
-    let page = browser.see(&path).await;
-    assert!(
-        page.contains("One secret signs every request") && !page.contains("whsec_"),
-        "{page}"
-    );
-    assert!(page.contains("the last one without an end"), "{page}");
-    let rotate = format!("{path}/rotate");
-    let asked = browser.see(&rotate).await;
-    assert!(asked.contains(r#"value="24""#), "{asked}");
-    let wrong = [("secret", "hunter2"), ("overlapHours", "3")];
-    let refused = browser.refused(&rotate, &wrong, 422).await;
-    assert!(
-        !refused.contains("hunter2") && refused.contains(r#"value="3""#),
-        "{refused}"
-    );
-    browser.refused(&rotate, &[("overlapHours", "soon")], 422).await;
-    let made = browser.post(&rotate, &[("overlapHours", "2")]).await;
-    assert_eq!(made.status, 200, "{}", made.html);
-    assert!(
-        made.html.contains("whsec_") && made.header("cache-control").contains("no-store"),
-        "{made:?}"
-    );
-    let page = browser.see(&path).await;
-    assert!(
-        page.contains("2 secrets sign every request") && !page.contains("whsec_"),
-        "{page}"
-    );
-    let by = r#"data-label="By" class="wrap">Anna Ozola &#60;user-17@acme&#62;<"#;
-    assert_eq!(page.matches(by).count(), 1, "{page}");
-    let secrets = portal.see(&format!("/subscriptions/{id}/secrets")).await;
-    // Both are of one instant of the clock, so that their order says nothing.
-    let lasting = |lasts: bool| {
-        let items = secrets["items"].as_array().unwrap();
-        id_of(
-            items
-                .iter()
-                .find(|secret| secret["expiresAt"].is_null() == lasts)
-                .unwrap(),
-        )
-    };
-    let (new, old) = (lasting(true), lasting(false));
-    let shown = browser.post(&format!("{path}/{new}/reveal"), &[]).await;
-    assert_eq!(shown.status, 200, "{}", shown.html);
-    assert!(shown.html.contains("whsec_"), "{}", shown.html);
-    assert_eq!(shown.header("refresh"), format!("30;url={path}"));
-    let revoke = format!("{path}/{old}/revoke");
-    assert!(browser.see(&revoke).await.contains("This cannot be undone"));
-    let (_, page) = browser.act(&revoke, &[]).await;
-    assert!(
-        page.contains("Revoked") && page.contains("One secret signs every request"),
-        "{page}"
-    );
-    let (_, last) = (browser.see(&path).await, format!("{path}/{new}/revoke"));
-    browser.refused(&last, &[], 409).await;
-    // A person who signed in too long ago sees none, and is told so before asking.
-    let offered = "<button class=\"btn small\" aria-label=\"Show for 30 s";
-    let page = browser.see(&path).await;
-    assert!(page.contains(offered), "{page}");
-    portal.clock.advance(TimeDelta::minutes(16));
-    let page = browser.see(&path).await;
-    assert!(
-        !page.contains(offered) && page.contains("needs a sign-in of the last 15 minutes"),
-        "{page}"
-    );
-    let stale = browser.refused(&format!("{path}/{new}/reveal"), &[], 403).await;
-    assert!(!stale.contains("whsec_"), "{stale}");
-}
-
-#[testkit::test]
-async fn an_installation_that_shows_no_secret_again_says_so(pool: PgPool) {
-    let portal = Portal::start_with(pool, |config| {
-        config.reseller.secrets.allow_viewing = false;
-        config.reseller.secrets.allow_choosing = false;
-    })
-    .await;
-    let id = id_of(&portal.created().await);
-    let browser = entered(&portal, &ALL).await;
-    let page = browser.see(&format!("/app/s/{id}/secrets")).await;
-    assert!(page.contains("do not let a secret be shown again"), "{page}");
-    assert!(
-        !browser
-            .see(&format!("/app/s/{id}/secrets/rotate"))
-            .await
-            .contains("of your own")
-    );
-    portal.stop().await;
 }
 
 #[testkit::test]
@@ -454,57 +355,6 @@ async fn a_test_event_is_sent_from_where_it_is_seen(portal: Portal) {
         "{page}"
     );
     is_safe(&page);
-}
-
-#[testkit::test]
-async fn a_signature_is_checked_without_a_look_at_a_secret(portal: Portal) {
-    let browser = entered(&portal, &[]).await;
-    let path = "/app/tools/signature";
-    assert!(browser.see(path).await.contains("You have no subscription"));
-    let made = portal.created().await;
-    let (id, secret) = (id_of(&made), made["secret"]["secret"].as_str().unwrap());
-    let (now, body) = (portal.now().timestamp(), r#"{"a":1} "#);
-    let key = signing::Secret::parse(secret).unwrap();
-    let signature = signing::sign(&key, "event-17", now, body.as_bytes());
-    let headers = format!("webhook-id: event-17\nwebhook-timestamp: {now}\nWebhook-Signature: {signature}");
-    let id = id.to_string();
-    let fields = |body| {
-        [
-            ("subscription", id.as_str()),
-            ("headers", headers.as_str()),
-            ("body", body),
-        ]
-    };
-    let right = browser.post(path, &fields(body)).await;
-    assert!(right.html.contains("The signature is right"), "{}", right.html);
-    let wrong = browser.post(path, &fields(HOSTILE)).await;
-    assert_eq!(wrong.status, 200, "{}", wrong.html);
-    assert!(
-        wrong.html.contains("not accepted") && !wrong.html.contains(secret),
-        "{}",
-        wrong.html
-    );
-    is_safe(&wrong.html);
-    let empty = browser
-        .refused(path, &[("subscription", &id), ("headers", "")], 422)
-        .await;
-    assert!(
-        empty.contains("headers-error") && empty.contains("They must be lines such as"),
-        "{empty}"
-    );
-    browser.refused(path, &[("subscription", "x")], 422).await;
-    let other = Uuid::now_v7().to_string();
-    browser
-        .refused(
-            path,
-            &[
-                ("subscription", &other),
-                ("headers", "webhook-id: 1"),
-                ("body", "x"),
-            ],
-            404,
-        )
-        .await;
 }
 
 #[testkit::test]

@@ -5,7 +5,7 @@ mod user_agent;
 
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use reqwest::{Client, StatusCode, Url, header};
@@ -81,11 +81,11 @@ async fn drive(url: &str, sender: &Sender) -> anyhow::Result<Vec<Case>> {
     let mut agent = UserAgent::connect(url, "").await?;
     let [news, ended, keyed] = [(); 3].map(|()| Uuid::new_v4());
     let endpoint = agent.subscribe(news, None).await?;
-    let (sent, arrived) = tokio::join!(
+    let (sent, arrived) = tokio::try_join!(
         sender.some(&endpoint, DIRECT),
         agent.take(|arrived| arrived.len() == DIRECT)
-    );
-    let direct = Case::of("user agent connected", sent?, &arrived?, DIRECT).meaning(
+    )?;
+    let direct = Case::of("user agent connected", sent, &arrived, DIRECT).meaning(
         "Sent at once: each sender had its answer when the user agent had acknowledged the message.",
     );
     let ended_endpoint = agent.subscribe(ended, None).await?;
@@ -108,22 +108,21 @@ async fn drive(url: &str, sender: &Sender) -> anyhow::Result<Vec<Case>> {
 async fn away(url: &str, uaid: &str, endpoint: &str, sender: &Sender) -> anyhow::Result<[Case; 4]> {
     let stored = sender.some(endpoint, STORED).await?;
     let dropped = sender.send(endpoint, 0, None, body()).await?;
-    let withdrawn = sender.send(endpoint, TTL, None, body()).await?;
+    let withdrawn = sender.hand_in(endpoint, None, body()).await?;
     sender.take_back(&withdrawn).await?;
     let mut of_topic = Vec::new();
     for _ in 0..3 {
-        of_topic.push(sender.send(endpoint, TTL, Some("score"), body()).await?);
+        of_topic.push(sender.hand_in(endpoint, Some("score"), body()).await?);
     }
     let mut agent = UserAgent::connect(url, uaid).await?;
     let mut arrived = agent.take(|arrived| arrived.len() == STORED + 1).await?;
     // What waits besides comes before what is sent now.
     let last = body();
-    let (sent, rest) = tokio::join!(
-        sender.send(endpoint, TTL, None, last.clone()),
+    let (_, rest) = tokio::try_join!(
+        sender.hand_in(endpoint, None, last.clone()),
         agent.take(|arrived| arrived.values().any(|body| *body == last))
-    );
-    sent?;
-    arrived.extend(rest?);
+    )?;
+    arrived.extend(rest);
     agent.leave().await?;
     Ok([
         Case::of("user agent away", stored, &arrived, STORED)
@@ -220,10 +219,22 @@ impl Sender {
     /// Sends so many messages that are kept, some at a time.
     async fn some(&self, endpoint: &str, count: usize) -> anyhow::Result<Vec<Sent>> {
         stream::iter(0..count)
-            .map(|_| self.send(endpoint, TTL, None, body()))
+            .map(|_| self.hand_in(endpoint, None, body()))
             .buffered(CONNECTIONS)
             .try_collect()
             .await
+    }
+
+    /// Sends a message that the user agent is to get or would have got: it is waited for, in vain after any other answer.
+    async fn hand_in(&self, endpoint: &str, topic: Option<&str>, body: Vec<u8>) -> anyhow::Result<Sent> {
+        let sent = self.send(endpoint, TTL, topic, body).await?;
+        ensure!(
+            sent.status == StatusCode::CREATED,
+            "a message of Web Push should be answered with {}, and was with {}",
+            StatusCode::CREATED,
+            sent.status
+        );
+        Ok(sent)
     }
 
     async fn send(
@@ -265,4 +276,31 @@ impl Sender {
 /// What a message says: for the service it is opaque, as what is encrypted is.
 fn body() -> Vec<u8> {
     [Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::routing::post;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_that_are_not_taken_are_not_waited_for() {
+        lifecycle::crypto::install_default_provider();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}/wpush/x", listener.local_addr().unwrap());
+        let router = Router::new().route("/wpush/x", post(async || StatusCode::SERVICE_UNAVAILABLE));
+        tokio::spawn(axum::serve(listener, router).into_future());
+        let sender = Sender {
+            client: web::client(LIMIT).unwrap(),
+            at: None,
+        };
+        let never = std::future::pending::<anyhow::Result<Arrived>>();
+        let error = tokio::try_join!(sender.some(&endpoint, DIRECT), never)
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains("503"), "{error}");
+    }
 }

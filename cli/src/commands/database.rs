@@ -88,8 +88,13 @@ pub(crate) fn lacks_only_the_database(error: &anyhow::Error) -> bool {
     })
 }
 
-/// What a change that is made past the services is signed with in the audit log. There is no key that could tell who it was: the user and the
-/// machine do, as far as they say the truth.
+/// Who it is that commands on the database act for.
+const ACTOR_VARIABLE: &str = "POSTRIDER_ACTOR";
+/// Longest name of a person, in characters.
+const ACTOR_MAX: usize = 200;
+
+/// What a change that is made past the services is signed with in the audit log. There is no key that could tell who it was: `POSTRIDER_ACTOR`, the
+/// user and the machine do, as far as they say the truth.
 pub(crate) fn by_hand(at: DateTime<Utc>, note: Option<&str>) -> Act<'_> {
     static BY: LazyLock<String> = LazyLock::new(|| {
         let named = ["SUDO_USER", "USER", "LOGNAME"].into_iter();
@@ -98,9 +103,24 @@ pub(crate) fn by_hand(at: DateTime<Utc>, note: Option<&str>) -> Act<'_> {
             .find(|user| !user.is_empty());
         let user = user.unwrap_or_else(|| user_name(&rustix::process::getuid().as_raw().to_string()));
         let machine = rustix::system::uname();
-        format!("postrider-cli ({user}@{})", machine.nodename().to_string_lossy())
+        let place = format!("{user}@{}", machine.nodename().to_string_lossy());
+        signature(std::env::var(ACTOR_VARIABLE).ok().as_deref(), &place)
     });
     Act { by: &BY, note, at }
+}
+
+/// The person comes first, as the name of a key does, so that the audit log finds acts by it.
+fn signature(person: Option<&str>, place: &str) -> String {
+    let person = person.unwrap_or_default().trim();
+    let person: String = person
+        .chars()
+        .filter(|character| !character.is_control())
+        .take(ACTOR_MAX)
+        .collect();
+    match person.as_str() {
+        "" => format!("postrider-cli ({place})"),
+        person => format!("{person} (postrider-cli, {place})"),
+    }
 }
 
 /// The name of a user, as this machine knows it; else its number.
@@ -109,4 +129,19 @@ fn user_name(number: &str) -> String {
     let mut users = known.lines().map(|line| line.split(':').collect::<Vec<_>>());
     let named = users.find(|fields| fields.get(2) == Some(&number));
     named.map_or(number, |fields| fields[0]).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acts_on_the_database_are_signed_by_the_person_that_is_named() {
+        let signed = |person| signature(person, "root@db1");
+        assert_eq!(signed(Some("ada")), "ada (postrider-cli, root@db1)");
+        assert_eq!(signed(Some(" ada\n")), "ada (postrider-cli, root@db1)");
+        for nobody in [None, Some(""), Some(" ")] {
+            assert_eq!(signed(nobody), "postrider-cli (root@db1)");
+        }
+    }
 }

@@ -95,9 +95,13 @@ async fn a_request_is_listed_and_approved_once(pool: PgPool) {
 async fn a_request_is_denied_and_changes_nothing(pool: PgPool) {
     let subscription = SubscriptionRow::active().daily_quota(7).make(&pool).await;
     let id = requested(&pool, subscription).await;
-    succeeds(&postrider(&format!("quotas deny {id}")).on(&pool).run());
+    let deny = postrider(&format!("quotas deny {id}")).env("POSTRIDER_ACTOR", "ada");
+    succeeds(&deny.on(&pool).run());
     assert_eq!(limits(&pool, subscription).await, (Some(7), None));
-    assert_eq!(listed(&pool, "")[0]["status"], "DENIED");
+    let denied = &listed(&pool, "")[0];
+    assert_eq!(denied["status"], "DENIED");
+    let by = denied["decidedBy"].as_str().unwrap_or_default();
+    assert!(by.starts_with("ada (postrider-cli, "), "{by}");
 }
 
 #[testkit::database_test]

@@ -107,9 +107,15 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
     }
     let groups: Groups = serde_json::from_value(document)?;
     if groups.items.is_empty() {
-        filter.note_reseller(&api).await?;
-        let hint = nothing::hint(&api, &filter).await?;
-        output::note(format_args!("no dead letter matches{hint}"));
+        if groups.at_least {
+            output::note(
+                "none of the newest dead letters that were counted matches; a narrower filter looks further back",
+            );
+        } else {
+            filter.note_reseller(&api).await?;
+            let hint = nothing::hint(&api, &filter).await?;
+            output::note(format_args!("no dead letter matches{hint}"));
+        }
         return form.table(&table_of(&[], false));
     }
     form.table(&table_of(&groups.items, form == Form::Table))?;

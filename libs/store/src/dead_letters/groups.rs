@@ -15,7 +15,7 @@ use crate::text::storable;
 use crate::{DeadLetterLane, Error, Store, column, stored};
 
 /// Most dead letters that are counted one by one.
-const COUNTED_MAX: i64 = 100_000;
+const COUNTED_MAX: u32 = 100_000;
 
 /// Dead letters by kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,8 +95,12 @@ impl Store {
         } else {
             self.groups_by_dead_letter(filter, limit).await?
         };
-        let total = rows.first().map_or(0, |row| row.total.unsigned_abs());
-        let at_least = rows.first().is_some_and(|row| row.at_least);
+        let (total, at_least) = match rows.first() {
+            Some(row) => (row.total.unsigned_abs(), row.at_least),
+            // Nothing that was counted matches, and no group tells whether counting was given up before one was found.
+            None if !filter.is_by_tally() => self.count_dead_letters(filter, COUNTED_MAX).await?,
+            None => (0, false),
+        };
         let groups = rows.into_iter().map(DeadLetterGroup::try_from);
         let mut groups: Vec<DeadLetterGroup> = groups.collect::<Result<_, _>>()?;
         let keys = column(&groups, |group| DeadLetterGroupKey {
@@ -157,7 +161,7 @@ impl Store {
             target.as_deref(),
             filter.since,
             filter.until,
-            COUNTED_MAX / 10,
+            i64::from(COUNTED_MAX / 10),
             i64::from(limit),
         )
         .fetch_all(&self.pool)
@@ -189,7 +193,7 @@ impl Store {
 
     /// The newest dead letters of the streams, counted one by one.
     async fn groups_by_dead_letter(&self, filter: &DeadLetterFilter, limit: u32) -> Result<Vec<Row>, Error> {
-        let mut query = self.examined(filter, COUNTED_MAX).await?;
+        let mut query = self.examined(filter, i64::from(COUNTED_MAX)).await?;
         query
             .push(
                 ", kinds AS (
@@ -206,7 +210,7 @@ impl Store {
                 SELECT g.lane, g.fingerprint, g.target, g.letters, g.first_seen, g.last_seen, l.id AS sample, l.detail,
                        g.total, (SELECT count(*) FROM examined) >= ",
             )
-            .push_bind(COUNTED_MAX)
+            .push_bind(i64::from(COUNTED_MAX))
             .push(
                 " AS at_least
                 FROM largest g CROSS JOIN LATERAL (

@@ -344,6 +344,29 @@ async fn counting_that_was_given_up_says_so_where_nothing_counted_matches(pool: 
 }
 
 #[testkit::database_test]
+async fn groups_of_which_none_was_found_before_counting_was_given_up_say_so(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let of_hello = DeadLetterFilter {
+        prototype: text("Hello"),
+        target: text("nowhere"),
+        ..DeadLetterFilter::default()
+    };
+    let grouped = async || {
+        let found = store.group_dead_letters(&of_hello, 10).await.unwrap();
+        (found.groups.len(), found.total, found.at_least)
+    };
+    assert_eq!(grouped().await, (0, 0, false));
+    sqlx::query(
+        "INSERT INTO dead_letters (lane, reason, fingerprint, prototype, detail)
+         SELECT 'push', 'REJECTED', 'broker/delivery_limit', 'Hello', 'given up' FROM generate_series(1, 100000)",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    assert_eq!(grouped().await, (0, 0, true));
+}
+
+#[testkit::database_test]
 async fn the_resellers_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) {
     make_dead_letters(&pool, 1_200).await;
     let store = Store::from_pool(pool.clone());

@@ -38,9 +38,16 @@ struct New {
     /// Where requests come from.
     addresses: Vec<String>,
     /// How far a request to the endpoint got, if that was asked for.
-    check: Option<CheckDocument>,
+    check: Option<Found>,
     /// Those of which one has to be deleted first, the least needed first; none where there is room.
     full: Vec<SubscriptionDocument>,
+}
+
+/// How far a request to an endpoint got.
+struct Found {
+    document: CheckDocument,
+    /// Whether it was signed with a secret of the person's own. That one is in no page: it is typed again to be used again.
+    with_own_secret: bool,
 }
 
 impl New {
@@ -59,9 +66,14 @@ impl New {
     }
 
     /// Whether it may have failed for want of a secret that the endpoint knows: there is none before the subscription is made.
-    fn lacks_secret(&self, check: &CheckDocument) -> bool {
-        let mut steps = check.steps.iter();
-        steps.any(|step| step.step == "ANSWER" && step.result == "FAILED")
+    fn lacks_secret(&self, check: &Found) -> bool {
+        let mut steps = check.document.steps.iter();
+        !check.with_own_secret && steps.any(|step| step.step == "ANSWER" && step.result == "FAILED")
+    }
+
+    /// Whether a subscription may be made with a secret of the person's own.
+    fn may_choose(&self) -> bool {
+        self.form.offered.limits.secrets_can_be_chosen
     }
 
     /// The word for a result and its looks.
@@ -78,7 +90,7 @@ async fn new(
     app: &Arc<App>,
     reseller: &Reseller,
     frame: Frame,
-    (form, check): (SubscriptionForm, Option<CheckDocument>),
+    (form, check): (SubscriptionForm, Option<Found>),
 ) -> Result<Response, Problem> {
     let status = confirm::status(&form.errors);
     let mut full = super::subscriptions_of(app, reseller).await?;
@@ -117,14 +129,19 @@ async fn check(
 ) -> Result<Response, Problem> {
     let offered = offered(&app, &manager).await?;
     let mut form = SubscriptionForm::typed(&fields, offered);
+    let secret = fields.get("secret").map(str::to_owned);
+    let with_own_secret = secret.is_some();
     let payload = CheckPayload {
         url: Some(form.url.clone()),
-        secret: None,
+        secret,
     };
     let draft = Draft(payload, Wrong::default());
     let checked = endpoint_checks::check(State(Arc::clone(&app)), manager.clone(), draft).await;
     let found = match checked {
-        Ok(document) => Some(document.0),
+        Ok(document) => Some(Found {
+            document: document.0,
+            with_own_secret,
+        }),
         Err(problem) => {
             form.errors = confirm::mendable(problem)?;
             None
@@ -148,7 +165,7 @@ async fn make(
         email: Some(form.email.clone()),
         description: Some(form.description.clone()),
         timeout_millis: form.timeout_millis(),
-        secret: None,
+        secret: fields.get("secret").map(str::to_owned),
         resend_after_outage: Some(form.resend_after_outage),
         retry_plan: form.retry_plan.parse().ok(),
         retry_client_errors: Some(form.retry_client_errors),

@@ -83,7 +83,7 @@ async fn an_endpoint_is_checked_step_by_step(portal: Portal) {
     assert!(!answer.html.contains("<script>alert"), "{}", answer.html);
     let inside = "in a network that the operators of the platform have opened";
     assert!(answer.html.contains(inside), "{}", answer.html);
-    let secret_first = "needs the secret of the subscription first";
+    let secret_first = "made for this check alone";
     assert!(answer.html.contains(secret_first), "{}", answer.html);
     let unreached = url.replace("http://", "https://");
     let typed = [("url", unreached.as_str())];
@@ -92,6 +92,67 @@ async fn an_endpoint_is_checked_step_by_step(portal: Portal) {
         answer.html.contains("not ready yet") && !answer.html.contains(secret_first),
         "{}",
         answer.html
+    );
+}
+
+#[testkit::test]
+async fn the_dashboard_checks_an_endpoint_with_a_secret_that_no_page_shows(portal: Portal) {
+    let options = Options {
+        secrets: vec![SecretFor::everywhere(SECRET).unwrap()],
+        ..Options::default()
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let receiver = Receiver::start(listener, options).unwrap();
+    let url = receiver.url("/hook");
+    let page = entered(&portal, &ALL).await;
+    let typed = [("url", url.as_str()), ("secret", SECRET)];
+    let answer = page.post("/app/subscriptions/new/check", &typed).await;
+    assert!(
+        answer.html.contains("The endpoint is ready") && answer.html.contains("the secret that you gave"),
+        "{}",
+        answer.html
+    );
+    assert!(!answer.html.contains(SECRET), "{}", answer.html);
+    let other = SECRET.replace('M', "N");
+    let typed = [("url", url.as_str()), ("secret", other.as_str())];
+    let answer = page.post("/app/subscriptions/new/check", &typed).await;
+    assert!(
+        answer.html.contains("not ready yet") && !answer.html.contains("made for this check alone"),
+        "{}",
+        answer.html
+    );
+    let malformed = SECRET.trim_start_matches("whsec_");
+    let typed = [("url", "http:"), ("secret", malformed)];
+    let refused = page.refused("/app/subscriptions/new/check", &typed, 422).await;
+    assert!(
+        refused.contains("has to begin with whsec_") && refused.contains("id=\"url-error\""),
+        "{refused}"
+    );
+    assert!(!refused.contains(malformed), "{refused}");
+}
+
+#[testkit::test]
+async fn a_subscription_is_made_with_the_secret_that_its_endpoint_was_checked_with(portal: Portal) {
+    let page = entered(&portal, &ALL).await;
+    let typed = [
+        ("url", "https://hooks.example/own"),
+        ("email", "ops@hooks.example"),
+        ("eventTypes", "*"),
+        ("secret", SECRET),
+    ];
+    let made = page.post("/app/subscriptions/new", &typed).await;
+    assert!(made.html.contains(SECRET), "{}", made.html);
+    let repeating = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    let typed = [
+        ("url", "https://hooks.example/poor"),
+        ("email", "ops@hooks.example"),
+        ("eventTypes", "*"),
+        ("secret", repeating),
+    ];
+    let refused = page.refused("/app/subscriptions/new", &typed, 422).await;
+    assert!(
+        refused.contains("repeat too much") && !refused.contains(repeating),
+        "{refused}"
     );
 }
 

@@ -368,7 +368,9 @@ fn table_of(keys: &[ApiKey]) -> Table {
         Column::whole("used").spare(2),
         Column::whole("ends").spare(2),
         Column::whole("created").spare(3),
+        Column::prose("created by").spare(6),
         Column::whole("revoked").spare(4),
+        Column::prose("revoked by").spare(5),
     ]);
     for key in keys {
         table.add_row([
@@ -380,7 +382,15 @@ fn table_of(keys: &[ApiKey]) -> Table {
             key.used_at.map(time).unwrap_or_default(),
             key.expires_at.map(time).unwrap_or_default(),
             time(key.created_at),
+            key.created_by
+                .as_deref()
+                .map(output::harmless)
+                .unwrap_or_default(),
             key.revoked_at.map(time).unwrap_or_default(),
+            key.revoked_by
+                .as_deref()
+                .map(output::harmless)
+                .unwrap_or_default(),
         ]);
     }
     table

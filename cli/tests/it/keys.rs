@@ -275,6 +275,13 @@ async fn without_a_database_keys_are_looked_after_with_the_key_of_an_administrat
     let on_the_database = postrider("keys list -o name").within(&it).run().stdout;
     assert_eq!(over_the_api, on_the_database);
     assert_eq!(over_the_api.lines().count(), 3, "the revoked one is listed, too");
+    let listed: serde_json::Value = serde_json::from_str(&asked("keys list --json").stdout).expect("JSON");
+    let keys = listed["items"].as_array().expect("keys");
+    let revoked = keys.iter().find(|key| key["id"] == new.id.to_string());
+    for by in ["createdBy", "revokedBy"] {
+        let by = &revoked.expect("the revoked one")[by];
+        assert!(by.as_str().is_some_and(|by| by.contains(" (")), "{by}");
+    }
     let by_hand: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM audit_log WHERE action LIKE 'api-key.%' AND actor LIKE 'postrider-cli%'",
     )

@@ -1,5 +1,7 @@
 //! API keys.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use domain::key::{KeyDigest, Role};
 use domain::scope::Scope;
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::{Act, Error, Store, stored};
+use crate::{Act, Error, Store, column, stored};
 
 /// An API key as it is stored; the key itself is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,8 +26,12 @@ pub struct ApiKey {
     pub reseller_id: Option<String>,
     /// When it was made.
     pub created_at: DateTime<Utc>,
+    /// Who made it, as the audit log names them. Lists say so, of the keys that it has an entry of.
+    pub created_by: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
+    /// Who revoked it, in the same way.
+    pub revoked_by: Option<String>,
     /// When it ends by itself.
     pub expires_at: Option<DateTime<Utc>>,
     /// When it was last looked up for a request, to about a minute.
@@ -47,7 +53,9 @@ impl ApiKey {
             roles,
             reseller_id,
             created_at: now,
+            created_by: None,
             revoked_at: None,
+            revoked_by: None,
             expires_at: None,
             used_at: None,
             scope: Scope::default(),
@@ -151,7 +159,9 @@ impl TryFrom<Row> for ApiKey {
             roles,
             reseller_id: row.reseller_id,
             created_at: row.created_at,
+            created_by: None,
             revoked_at: row.revoked_at,
+            revoked_by: None,
             expires_at: row.expires_at,
             used_at: row.used_at,
             scope: scope.unwrap_or_default(),
@@ -236,7 +246,7 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter().map(ApiKey::try_from).collect()
+        self.name_who_acted(rows).await
     }
 
     /// Keys of a role, of a reseller, or all, the newest first, those before the one with the identifier `before`. Those that were revoked or
@@ -263,7 +273,31 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter().map(ApiKey::try_from).collect()
+        self.name_who_acted(rows).await
+    }
+
+    /// The keys, with who made and who revoked each, as far as the audit log says: one look-up for all of them.
+    async fn name_who_acted(&self, rows: Vec<Row>) -> Result<Vec<ApiKey>, Error> {
+        let keys = rows.into_iter().map(ApiKey::try_from);
+        let mut keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let subjects = column(&keys, |key| subject(key.id));
+        let acts = sqlx::query!(
+            r#"
+            SELECT subject, action, actor FROM audit_log
+            WHERE subject = ANY ($1) AND action IN ('api-key.create', 'api-key.revoke')
+            "#,
+            &subjects,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let acts = acts.into_iter().map(|act| ((act.subject, act.action), act.actor));
+        let mut acts: HashMap<_, _> = acts.collect();
+        for key in &mut keys {
+            let subject = subject(key.id);
+            let mut by = |action: &str| acts.remove(&(subject.clone(), action.to_owned()));
+            (key.created_by, key.revoked_by) = (by("api-key.create"), by("api-key.revoke"));
+        }
+        Ok(keys)
     }
 
     /// Keys that were used within the last week and end by themselves in the coming one, the next to end first. Left out are those that were made

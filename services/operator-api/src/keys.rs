@@ -15,7 +15,7 @@ use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
-use store::{ApiKey, KeyRevoked, KeyRotated, SuccessorEnd};
+use store::{Act, ApiKey, KeyRevoked, KeyRotated, SuccessorEnd};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -83,8 +83,14 @@ pub(crate) struct KeyDocument {
     pub(crate) reseller_id: Option<String>,
     /// When it was made.
     pub(crate) created_at: DateTime<Utc>,
+    /// Who made it: the name and identifier of an API key, a person, or the user of the command line. Null where the audit log has no entry of
+    /// it, or none any more.
+    #[schema(example = "maria (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
+    pub(crate) created_by: Option<String>,
     /// When it was revoked.
     pub(crate) revoked_at: Option<DateTime<Utc>>,
+    /// Who revoked it, in the same way.
+    pub(crate) revoked_by: Option<String>,
     /// When it ends by itself, or has.
     pub(crate) expires_at: Option<DateTime<Utc>>,
     /// When it was last used, to about a minute. Pages of a visit that began with it do not count.
@@ -119,7 +125,9 @@ impl From<ApiKey> for KeyDocument {
             roles: key.roles.into_iter().map(Role::as_str).collect(),
             reseller_id: key.reseller_id,
             created_at: key.created_at,
+            created_by: key.created_by,
             revoked_at: key.revoked_at,
+            revoked_by: key.revoked_by,
             expires_at: key.expires_at,
             used_at: key.used_at,
             scope: key.scope,
@@ -245,15 +253,20 @@ pub(crate) async fn create(
     let (note, made) = note::with(note, read(&payload, app.now()))?;
     let key = generate()?;
     let digest = KeyDigest::of(&key);
-    let creating = app
-        .store
-        .create_api_key(&made, &digest, admin.act(note, made.created_at));
+    let act = admin.act(note, made.created_at);
+    let creating = app.store.create_api_key(&made, &digest, act);
     http_api::by(admin.deadline, ("the key", "made"), creating).await?;
-    let made = MadeDocument {
-        key,
-        made: made.into(),
-    };
+    let made = made_by(act, key, made);
     Ok((StatusCode::CREATED, location(&made), Json(made)))
+}
+
+/// A key that was made just now, as its answer tells it.
+fn made_by(act: Act<'_>, key: String, made: ApiKey) -> MadeDocument {
+    let made = KeyDocument {
+        created_by: Some(act.by.to_owned()),
+        ..made.into()
+    };
+    MadeDocument { key, made }
 }
 
 fn location(made: &MadeDocument) -> [(http::HeaderName, String); 1] {
@@ -301,15 +314,11 @@ pub(crate) async fn rotate(
     };
     let key = generate()?;
     let digest = KeyDigest::of(&key);
-    let rotating = app
-        .store
-        .rotate_api_key(id, &digest, (until, end), admin.act(note, now));
+    let act = admin.act(note, now);
+    let rotating = app.store.rotate_api_key(id, &digest, (until, end), act);
     match http_api::by(admin.deadline, ("the key", "rotated"), rotating).await? {
         KeyRotated::Done { into, until } => {
-            let made = MadeDocument {
-                key,
-                made: (*into).into(),
-            };
+            let made = made_by(act, key, *into);
             let location = location(&made);
             let rotated = RotatedDocument {
                 made,

@@ -69,7 +69,10 @@ async fn a_revoked_key_is_listed_but_not_found(pool: PgPool) {
     let at = now();
     assert!(store.revoke_api_key(key.id, act(at)).await.unwrap());
     assert_eq!(store.find_api_key(&digest).await.unwrap(), None);
-    assert_eq!(store.list_api_keys().await.unwrap()[0].revoked_at, Some(at));
+    let listed = &store.list_api_keys().await.unwrap()[0];
+    assert_eq!(listed.revoked_at, Some(at));
+    let by = (listed.created_by.as_deref(), listed.revoked_by.as_deref());
+    assert_eq!(by, (None, Some(act(at).by)), "it was not made by hand");
     assert!(
         !store.revoke_api_key(key.id, act(now())).await.unwrap(),
         "it is revoked already"

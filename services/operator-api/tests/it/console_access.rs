@@ -61,11 +61,13 @@ async fn a_key_is_made_shown_once_and_revoked_by_administrators(rig: &Rig) {
     assert_eq!(to, "/console/access");
     holds(&page, &["The key is revoked."]);
     assert!(!page.contains(&place), "it is not listed any more");
+    let log = rig.all("/audit?action=api-key.revoke", 10).await;
+    let by = log[0]["actor"].as_str().unwrap();
+    let made_by = format!("<span class=\"muted small\">by {by}</span>");
     holds(
         &admin.see("/console/access?revoked=true").await,
-        &[id, "revoked "],
+        &[id, "revoked ", &made_by, &format!(" by {by}</span>")],
     );
-    let log = rig.all("/audit?action=api-key.revoke", 10).await;
     assert_eq!((log.len(), &log[0]["note"]), (1, &json!("has left")));
     admin.refused(&place, &[("note", "late")], 404).await;
 }

@@ -56,6 +56,8 @@ async fn a_key_is_answered_once_opens_what_its_role_may_and_is_revoked(rig: &Rig
     assert!(revoked["items"][0]["revokedAt"].is_string());
 
     let log = rig.all("/audit?action=api-key", 10).await;
+    let by = ["revokedBy", "createdBy"].map(|by| &revoked["items"][0][by]);
+    assert_eq!(by, [&log[0]["actor"], &log[1]["actor"]]);
     let told: Vec<_> = log
         .iter()
         .map(|entry| (&entry["action"], &entry["note"]))

@@ -73,7 +73,7 @@ pub(crate) async fn openapi(
 /// The same as a page for people.
 #[utoipa::path(
     get, path = "/docs", tag = "service", operation_id = "docs",
-    responses((status = 200, description = "A page without scripts or outside resources.",
+    responses((status = 200, description = "A page without outside resources, readable without scripts.",
         body = String, content_type = "text/html"))
 )]
 pub(crate) async fn docs(

@@ -73,7 +73,7 @@ fn readyz() {}
 /// The OpenAPI document as a page for people, wherever `/docs` leads.
 #[utoipa::path(
     get, path = "/openapi.html", tag = "service", operation_id = "openapiPage",
-    responses((status = 200, description = "A page without scripts or outside resources.",
+    responses((status = 200, description = "A page without outside resources, readable without scripts.",
         body = String, content_type = "text/html"))
 )]
 #[expect(dead_code, reason = "describes a handler of another crate")]
@@ -83,7 +83,7 @@ fn openapi_page() {}
 #[utoipa::path(
     get, path = "/docs", tag = "service", operation_id = "docs",
     responses(
-        (status = 200, description = "A page without scripts or outside resources.",
+        (status = 200, description = "A page without outside resources, readable without scripts.",
             body = String, content_type = "text/html"),
         (status = 307, description = "The documentation begins at /docs/."),
     )

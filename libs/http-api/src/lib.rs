@@ -32,6 +32,7 @@ mod server;
 mod strangers;
 mod taken;
 pub mod words;
+mod wrong_query;
 
 pub use address_limit::AddressLimit;
 pub use auth::{Caller, Identity, Keys};
@@ -47,8 +48,9 @@ pub use peer::current as caller_address;
 pub use problem::{FieldProblem, PROBLEM_JSON, Problem, ProblemBody};
 pub use reading::by;
 pub use remembered::Remembered;
-pub use request::{Draft, Id, Ids, Name, Params, Payload, TakesBodies};
+pub use request::{Draft, Id, Ids, Name, Params, Payload, ReadParams, TakesBodies};
 pub use router::{complete, method_not_allowed};
 pub use server::{ConnectionLimits, NoUpgrade, Place, Upgrade, Upgraded, serve};
 pub use strangers::Strangers;
 pub use taken::refuse_in_vain;
+pub use wrong_query::WrongQuery;

@@ -144,16 +144,22 @@ impl Problem {
         &self.0.errors
     }
 
-    /// Both as one, where both are about fields; else the first.
-    pub fn and(self, other: Self) -> Self {
-        let is_of_fields =
-            |problem: &Self| problem.kind() == ProblemKind::VALIDATION && !problem.0.errors.is_empty();
-        if !is_of_fields(&self) || !is_of_fields(&other) {
-            return self;
+    /// Both as one, where both are about fields or both about parameters, of which each is named once; else the first.
+    pub fn and(mut self, other: Self) -> Self {
+        let are_alike =
+            self.kind() == other.kind() && !self.0.errors.is_empty() && !other.0.errors.is_empty();
+        if are_alike && self.kind() == ProblemKind::INVALID_QUERY {
+            for error in other.into_errors() {
+                if self.0.errors.iter().all(|known| known.field != error.field) {
+                    self.0.errors.push(error);
+                }
+            }
+        } else if are_alike && self.kind() == ProblemKind::VALIDATION {
+            let mut errors = self.into_errors();
+            errors.extend(other.into_errors());
+            return Self::fields(errors);
         }
-        let mut errors = self.into_errors();
-        errors.extend(other.into_errors());
-        Self::fields(errors)
+        self
     }
 
     pub(crate) fn into_errors(self) -> Vec<FieldProblem> {

@@ -22,6 +22,7 @@ use crate::body;
 use crate::json::{self, Handling, Wrong};
 use crate::kind::ProblemKind;
 use crate::problem::{FieldProblem, Problem};
+use crate::wrong_query::WrongQuery;
 
 /// The last identifier in the path. What is no identifier is not found.
 #[derive(Debug)]
@@ -88,8 +89,37 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
             Ok(Query(params)) => Ok(Self(params)),
             Err(rejection) => {
                 let query = parts.uri.query().unwrap_or_default();
-                Err(wrong_parameters::<T>(query, &rejection))
+                Err(wrong_parameters::<T>(query, &rejection).0)
             }
+        }
+    }
+}
+
+/// The query string as far as it can be read, and what cannot: the values of the others are checked before anything is refused.
+#[derive(Debug)]
+pub struct ReadParams<T>(pub T, pub WrongQuery);
+
+impl<T> ReadParams<T> {
+    /// Parameters that no query string says.
+    pub fn of(params: T) -> Self {
+        Self(params, WrongQuery::default())
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for ReadParams<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let rejection = match Query::from_request_parts(parts, state).await {
+            Ok(Query(params)) => return Ok(Self::of(params)),
+            Err(rejection) => rejection,
+        };
+        let query = parts.uri.query().unwrap_or_default();
+        let (problem, others) = wrong_parameters::<T>(query, &rejection);
+        let others = others.parse().ok();
+        match others.map(|others| Query::try_from_uri(&others)) {
+            Some(Ok(Query(params))) => Ok(Self(params, WrongQuery(Some(problem)))),
+            _ => Err(problem),
         }
     }
 }
@@ -97,10 +127,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
 /// Parameters that are looked at.
 const PARAMETERS_MAX: usize = 50;
 
-/// Looks at each parameter by itself.
-fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection) -> Problem {
+/// Looks at each parameter by itself. Returns what is wrong, and a URI with the others.
+fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection) -> (Problem, String) {
     let known = json::fields_of::<T>();
     let (mut seen, mut wrong) = (Vec::new(), Vec::new());
+    let no_parameters = || form_urlencoded::Serializer::for_suffix(String::from("/?"), "/?".len());
+    let mut others = no_parameters();
     for (name, value) in form_urlencoded::parse(query.as_bytes()).take(PARAMETERS_MAX) {
         if !known.is_empty() && !known.contains(&name.as_ref()) {
             let said = match nearest::question(&name, known.iter().copied()) {
@@ -116,9 +148,7 @@ fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection
             continue;
         }
         seen.push(name.clone());
-        let alone = form_urlencoded::Serializer::for_suffix(String::from("/?"), "/?".len())
-            .append_pair(&name, &value)
-            .finish();
+        let alone = no_parameters().append_pair(&name, &value).finish();
         let read = alone.parse().ok().map(|uri| Query::<T>::try_from_uri(&uri));
         if let Some(Err(error)) = read {
             let text = error.body_text();
@@ -130,6 +160,8 @@ fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection
                 name.into_owned(),
                 format!("cannot be {value:?}: {detail}"),
             ));
+        } else {
+            others.append_pair(&name, &value);
         }
     }
     let detail = match wrong.first() {
@@ -137,7 +169,8 @@ fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection
         // Each is right by itself: one is missing.
         None => rejection.body_text(),
     };
-    Problem::new(ProblemKind::INVALID_QUERY, detail).with_errors(wrong)
+    let problem = Problem::new(ProblemKind::INVALID_QUERY, detail).with_errors(wrong);
+    (problem, others.finish())
 }
 
 /// What a service allows of the bodies that it takes.
@@ -213,7 +246,7 @@ mod tests {
 
     fn refused(query: &str) -> Problem {
         let rejection = Query::<Part>::try_from_uri(&uri(query)).unwrap_err();
-        wrong_parameters::<Part>(query, &rejection)
+        wrong_parameters::<Part>(query, &rejection).0
     }
 
     #[test]
@@ -238,5 +271,25 @@ mod tests {
             ]
         );
         assert_eq!(refused("limit=1&limit=2").detail(), "limit is there twice");
+    }
+
+    #[tokio::test]
+    async fn what_can_be_read_of_a_query_string_is_there_with_what_cannot() {
+        let (mut parts, ()) = http::Request::get("/?limit=0&cursr=a&subscription=abc&cursor=a%26b")
+            .body(())
+            .unwrap()
+            .into_parts();
+        let ReadParams(part, mut wrong) = ReadParams::<Part>::from_request_parts(&mut parts, &())
+            .await
+            .unwrap();
+        assert_eq!(
+            (part.limit, part.cursor.as_deref(), part.subscription),
+            (Some(0), Some("a&b"), None)
+        );
+        wrong.take(crate::paging::limit(part.limit));
+        let problem = wrong.end().unwrap_err();
+        let errors = problem.errors().iter();
+        let named: Vec<&str> = errors.map(|error| &*error.field).collect();
+        assert_eq!(named, ["cursr", "subscription", "limit"]);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
-use http_api::{Params, Problem};
+use http_api::{Problem, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{AnswerSum, NotificationsOf};
 use utoipa::ToSchema;
@@ -100,14 +100,15 @@ pub(crate) struct AnsweringDocument {
 pub(crate) async fn answers(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<AnswersParams>,
+    ReadParams(params, mut wrong): ReadParams<AnswersParams>,
 ) -> Result<Json<AnswersDocument>, Problem> {
-    let since = began(params.since, app.now())?;
-    let reseller = text("reseller", params.reseller.as_deref())?;
+    let since = wrong.take(began(params.since, app.now()));
+    let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
     if reseller.is_some() && params.subscription.is_some() {
         let detail = "does not go with subscription, which is of one reseller: leave one of the two out";
-        return Err(Problem::query("reseller", detail));
+        wrong.add(Problem::query("reseller", detail));
     }
+    wrong.end()?;
     let of = match (params.subscription, reseller) {
         (Some(id), _) => NotificationsOf::Subscription(id),
         (None, Some(reseller)) => NotificationsOf::Reseller(reseller),

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http_api::paging::{self, List};
-use http_api::{Params, Problem};
+use http_api::{Problem, ReadParams, WrongQuery};
 use serde::Deserialize;
 use store::webhook::ActivityFilter;
 use store::{AuditFilter, AuditView, Store};
@@ -59,11 +59,11 @@ pub(crate) struct AuditParams {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<AuditParams>,
+    ReadParams(params, mut wrong): ReadParams<AuditParams>,
 ) -> Result<Json<List<AuditView>>, Problem> {
-    let limit = paging::limit(params.limit)?;
+    let limit = wrong.take(paging::limit(params.limit));
     let reseller = params.reseller.clone();
-    let filter = filter(params)?;
+    let filter = wrong.with(filter(params))?;
     let listing = async {
         match reseller {
             Some(reseller) => of_reseller(&app.store, &reseller, filter, limit + 1).await,
@@ -93,6 +93,7 @@ async fn of_reseller(
 
 /// Which entries are asked for.
 pub(crate) fn filter(params: AuditParams) -> Result<AuditFilter, Problem> {
+    let mut wrong = WrongQuery::default();
     for (name, text) in [
         ("actor", &params.actor),
         ("action", &params.action),
@@ -101,31 +102,33 @@ pub(crate) fn filter(params: AuditParams) -> Result<AuditFilter, Problem> {
         ("reseller", &params.reseller),
     ] {
         if text.as_ref().is_some_and(|text| text.contains('\0')) {
-            return Err(Problem::query(name, "must not hold the character U+0000"));
+            wrong.add(Problem::query(name, "must not hold the character U+0000"));
         }
         let goes_with_reseller = matches!(name, "action" | "reseller");
         if text.is_some() && params.reseller.is_some() && !goes_with_reseller {
-            return Err(Problem::query(
+            wrong.add(Problem::query(
                 name,
                 "does not go with reseller: leave one of the two out",
             ));
         }
     }
-    let (since, until) = (time("since", params.since)?, time("until", params.until)?);
+    let since = wrong.take(time("since", params.since));
+    let until = wrong.take(time("until", params.until));
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        return Err(Problem::query("until", "must be later than since"));
+        wrong.add(Problem::query("until", "must be later than since"));
     }
     let without = params.without.as_deref().map(|names| meant("without", names));
     let actions = params.action.as_deref().map(|names| meant("action", names));
-    Ok(AuditFilter {
+    let filter = AuditFilter {
         actor: params.actor,
-        actions: actions.transpose()?,
-        without: without.transpose()?.unwrap_or_default(),
+        actions: wrong.take(actions.transpose()),
+        without: wrong.take(without.transpose()).unwrap_or_default(),
         subject: params.subject,
         since,
         until,
-        before: paging::read_id(params.cursor.as_deref())?,
-    })
+        before: wrong.take(paging::read_id(params.cursor.as_deref())),
+    };
+    wrong.with(Ok(filter))
 }
 
 /// The actions that are meant by names with commas between them.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use http_api::{Params, Problem, paging};
+use http_api::{Problem, ReadParams, paging};
 use serde::{Deserialize, Serialize};
 use store::webhook::{EventFound, EventSearch};
 use utoipa::ToSchema;
@@ -99,19 +99,20 @@ impl EventDocument {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<EventParams>,
+    ReadParams(params, mut wrong): ReadParams<EventParams>,
 ) -> Result<Json<Part<EventDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let after = paging::read_at(params.cursor.as_deref())?;
-    let (since, until) = times(params.since, params.until)?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(paging::read_at(params.cursor.as_deref()));
+    let (since, until) = wrong.take(times(params.since, params.until));
     let search = EventSearch {
-        reseller: text("reseller", params.reseller.as_deref())?,
-        event_type: event_type(params.event_type.as_deref())?,
-        value: text("value", params.value.as_deref())?,
+        reseller: wrong.take(text("reseller", params.reseller.as_deref())),
+        event_type: wrong.take(event_type(params.event_type.as_deref())),
+        value: wrong.take(text("value", params.value.as_deref())),
         unmatched: params.unmatched.unwrap_or_default(),
         since,
         until,
     };
+    wrong.end()?;
     let searching = app.store.search_events(&search, after, limit);
     let found = http_api::by(viewer.deadline, ("the events", "read"), searching).await?;
     Ok(Json(Part::newest_first(found, limit, EventDocument::of)))

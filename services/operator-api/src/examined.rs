@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use http_api::{Problem, paging};
+use http_api::{Problem, WrongQuery, paging};
 use serde::Serialize;
 use store::Examined;
 use utoipa::ToSchema;
@@ -80,11 +80,13 @@ pub(crate) type Times = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
 
 /// The times that a list begins and ends at.
 pub(crate) fn times(since: Option<DateTime<Utc>>, until: Option<DateTime<Utc>>) -> Result<Times, Problem> {
-    let (since, until) = (filter::time("since", since)?, filter::time("until", until)?);
+    let mut wrong = WrongQuery::default();
+    wrong.take(time("since", since));
+    wrong.take(time("until", until));
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        return Err(Problem::query("until", "must be later than since"));
+        wrong.add(Problem::query("until", "must be later than since"));
     }
-    Ok((since, until))
+    wrong.with(Ok((since, until)))
 }
 
 /// More than how long after it was accepted what is looked for ended. `can_have_ended` says whether all that is asked for may have.

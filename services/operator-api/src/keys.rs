@@ -11,7 +11,7 @@ use domain::scope::{self, Scope};
 use http::StatusCode;
 use http::header::LOCATION;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
+use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind, ReadParams};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
@@ -222,13 +222,14 @@ pub(crate) struct RotationPayload {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<KeyParams>,
+    ReadParams(params, mut wrong): ReadParams<KeyParams>,
 ) -> Result<Json<List<KeyDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
     let roles = names(&Role::ALL, Role::as_str);
-    let role = word("role", params.role.as_deref(), &roles)?;
-    let reseller = text("reseller", params.reseller.as_deref())?;
+    let role = wrong.take(word("role", params.role.as_deref(), &roles));
+    let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
+    wrong.end()?;
     let which = (role, reseller.as_deref(), params.revoked.unwrap_or_default());
     let listing = app.store.list_keys(which, before, limit + 1);
     let found = http_api::by(viewer.deadline, ("the keys", "read"), listing).await?;

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::email::EmailStatus;
-use http_api::{Params, Payload, Problem, paging};
+use http_api::{Payload, Problem, ReadParams, paging};
 use serde::{Deserialize, Serialize};
 use store::webhook::EmailView;
 use utoipa::ToSchema;
@@ -110,12 +110,14 @@ impl MailDocument {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<MailParams>,
+    ReadParams(params, mut wrong): ReadParams<MailParams>,
 ) -> Result<Json<Part<MailDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let after = paging::read_at(params.cursor.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(paging::read_at(params.cursor.as_deref()));
     let statuses = names(&EmailStatus::ALL, EmailStatus::as_str);
-    let status = word("status", params.status.as_deref(), &statuses)?.unwrap_or(EmailStatus::Pending);
+    let status = wrong.take(word("status", params.status.as_deref(), &statuses));
+    wrong.end()?;
+    let status = status.unwrap_or(EmailStatus::Pending);
     let listing = app.store.list_emails(status, params.subscription, after, limit);
     let found = http_api::by(viewer.deadline, ("the mails", "read"), listing).await?;
     Ok(Json(Part::of(found, MailDocument::of)))

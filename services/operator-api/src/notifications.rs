@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
 use domain::reason::{ENDED_FOR, NotificationReason};
 use domain::subscription::{HeldBack, PausedBy};
-use http_api::{Params, Problem, last_answer, paging, words};
+use http_api::{Problem, ReadParams, WrongQuery, last_answer, paging, words};
 use serde::{Deserialize, Serialize};
 use store::Examined;
 use store::webhook::{NotificationFound, NotificationSearch, NotificationsOf};
@@ -180,11 +180,11 @@ impl NotificationDocument {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<NotificationParams>,
+    ReadParams(params, mut wrong): ReadParams<NotificationParams>,
 ) -> Result<Json<Part<NotificationDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let after = paging::read_at(params.cursor.as_deref())?;
-    let search = read(&params)?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(paging::read_at(params.cursor.as_deref()));
+    let search = wrong.with(read(&params))?;
     let found = async {
         match &params.event_id {
             Some(event) => of_event(&app, event, params.reseller.as_deref(), &search).await,
@@ -209,12 +209,14 @@ pub(crate) async fn list(
 /// What the parameters say.
 pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Problem> {
     let known = NotificationStatus::ALL.map(NotificationStatus::as_str);
-    let statuses = words::some_of("status", params.status.as_deref(), &known)?;
-    let (since, until) = times(params.since, params.until)?;
-    let (ended_since, ended_until) = ended(params, &statuses)?;
+    let mut wrong = WrongQuery::default();
+    let statuses: Vec<NotificationStatus> =
+        wrong.take(words::some_of("status", params.status.as_deref(), &known));
+    let (since, until) = wrong.take(times(params.since, params.until));
+    let (ended_since, ended_until) = wrong.take(ended(params, &statuses));
     let can_have_ended = statuses.iter().all(|status| status.is_terminal());
-    let late_by = late_by(params.late_by_seconds, can_have_ended)?;
-    let reseller = text("reseller", params.reseller.as_deref())?;
+    let late_by = wrong.take(late_by(params.late_by_seconds, can_have_ended));
+    let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
     let search = NotificationSearch {
         of: match (params.subscription, reseller) {
             (Some(id), _) => NotificationsOf::Subscription(id),
@@ -222,11 +224,11 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
             (None, None) => NotificationsOf::All,
         },
         statuses,
-        reasons: words::some_of("reason", params.reason.as_deref(), &ENDED_FOR)?,
-        event_type: event_type(params.event_type.as_deref())?,
-        value: text("value", params.value.as_deref())?,
-        code: last_answer::code(params.code.as_deref())?,
-        error: last_answer::error_type(params.error.as_deref())?,
+        reasons: wrong.take(words::some_of("reason", params.reason.as_deref(), &ENDED_FOR)),
+        event_type: wrong.take(event_type(params.event_type.as_deref())),
+        value: wrong.take(text("value", params.value.as_deref())),
+        code: wrong.take(last_answer::code(params.code.as_deref())),
+        error: wrong.take(last_answer::error_type(params.error.as_deref())),
         since,
         // What ended before then was accepted before it, by a clock that may be a little ahead of the one that it ended by.
         until: until.or(ended_until.map(|until| until + TimeDelta::minutes(1))),
@@ -234,30 +236,32 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         ended_until,
         late_by,
     };
-    if let Some(event) = text("eventId", params.event_id.as_deref())? {
-        check_event(params, &event)?;
+    if let Some(event) = wrong.take(text("eventId", params.event_id.as_deref())) {
+        wrong.take(check_event(params, &event));
     }
-    Ok(search)
+    wrong.with(Ok(search))
 }
 
 /// When it ended. What waits has not.
 fn ended(params: &NotificationParams, statuses: &[NotificationStatus]) -> Result<Times, Problem> {
     let (since, until) = (params.ended_since, params.ended_until);
+    let mut wrong = WrongQuery::default();
     for (name, at) in [("endedSince", since), ("endedUntil", until)] {
-        time(name, at)?;
+        wrong.take(time(name, at));
         if at.is_some() && !statuses.iter().all(|status| status.is_terminal()) {
             let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
-            return Err(Problem::query(name, detail));
+            wrong.add(Problem::query(name, detail));
         }
     }
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        return Err(Problem::query("endedUntil", "must be later than endedSince"));
+        wrong.add(Problem::query("endedUntil", "must be later than endedSince"));
     }
-    Ok((since, until))
+    wrong.with(Ok((since, until)))
 }
 
 /// An event has few notifications, which are there at once.
 fn check_event(params: &NotificationParams, event: &str) -> Result<(), Problem> {
+    let mut wrong = WrongQuery::default();
     for (name, is_given) in [
         ("value", params.value.is_some()),
         ("since", params.since.is_some()),
@@ -269,14 +273,14 @@ fn check_event(params: &NotificationParams, event: &str) -> Result<(), Problem> 
     ] {
         if is_given {
             let detail = "does not go with eventId, which names one event: leave one of the two out";
-            return Err(Problem::query(name, detail));
+            wrong.add(Problem::query(name, detail));
         }
     }
     if params.reseller.is_none() && event.parse::<Uuid>().is_err() {
         let detail = "an eventId that a caller gave is one of a reseller's: give reseller too";
-        return Err(Problem::query("reseller", detail));
+        wrong.add(Problem::query("reseller", detail));
     }
-    Ok(())
+    wrong.end()
 }
 
 /// Those of one event, by what its caller called it or by its identifier.

@@ -13,7 +13,7 @@ use domain::key::{KeyDigest, format_token};
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use http::{HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
-use http_api::{Id, Name, Params, Payload, Problem, ProblemKind};
+use http_api::{Id, Name, Params, Payload, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::{EndVisits, NewPortalLink, PortalLinkView, PortalVisit};
 use utoipa::ToSchema;
@@ -236,11 +236,12 @@ impl From<PortalLinkView> for LinkListed {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<PortalParams>,
+    ReadParams(params, mut wrong): ReadParams<PortalParams>,
 ) -> Result<Json<List<LinkListed>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
-    let reseller = text("reseller", params.reseller.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
+    let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
+    wrong.end()?;
     let listing = app
         .store
         .list_portal_links(reseller.as_deref(), before, limit + 1);
@@ -340,11 +341,12 @@ impl From<PortalVisit> for PortalVisitDocument {
 pub(crate) async fn visits(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<PortalParams>,
+    ReadParams(params, mut wrong): ReadParams<PortalParams>,
 ) -> Result<Json<List<PortalVisitDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
-    let reseller = text("reseller", params.reseller.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
+    let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
+    wrong.end()?;
     let of = (reseller.as_deref(), None);
     let listing = app.store.list_portal_visits(of, before, limit + 1, app.now());
     let found = http_api::by(viewer.deadline, ("the visits", "read"), listing).await?;

@@ -9,7 +9,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::push::{ErrorType, Platform, PushStatus};
 use domain::subscription::PausedBy;
-use http_api::{Params, Problem, paging, words};
+use http_api::{Problem, ReadParams, WrongQuery, paging, words};
 use serde::{Deserialize, Serialize};
 use store::Lane;
 use store::push::{PushFilter, PushRow};
@@ -161,13 +161,11 @@ impl PushDocument {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<PushParams>,
+    ReadParams(params, mut wrong): ReadParams<PushParams>,
 ) -> Result<Json<Part<PushDocument>>, Problem> {
-    let (limit, after) = (
-        paging::limit(params.limit)?,
-        paging::read_at(params.cursor.as_deref())?,
-    );
-    let filter = filter(&params)?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(paging::read_at(params.cursor.as_deref()));
+    let filter = wrong.with(filter(&params))?;
     let listing = app.store.list_pushes(&filter, after, limit);
     let found = http_api::by(viewer.deadline, ("the pushes", "read"), listing).await?;
     let look = app.store.lane_is_paused(Lane::Push);
@@ -183,25 +181,21 @@ pub(crate) async fn list(
 
 /// What the parameters say.
 pub(crate) fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
-    let (since, until) = times(params.since, params.until)?;
-    let statuses: Vec<PushStatus> = words::some_of(
-        "status",
-        params.status.as_deref(),
-        &PushStatus::ALL.map(PushStatus::as_str),
-    )?;
+    let mut wrong = WrongQuery::default();
+    let (since, until) = wrong.take(times(params.since, params.until));
+    let known = PushStatus::ALL.map(PushStatus::as_str);
+    let statuses: Vec<PushStatus> = wrong.take(words::some_of("status", params.status.as_deref(), &known));
     let can_have_ended = statuses.iter().all(|status| status.is_terminal());
-    Ok(PushFilter {
-        device: text("device", params.device.as_deref())?,
-        prototype: text("prototype", params.prototype.as_deref())?,
-        platform: word(
-            "platform",
-            params.platform.as_deref(),
-            &names(&Platform::ALL, Platform::as_str),
-        )?,
+    let platforms = names(&Platform::ALL, Platform::as_str);
+    let filter = PushFilter {
+        device: wrong.take(text("device", params.device.as_deref())),
+        prototype: wrong.take(text("prototype", params.prototype.as_deref())),
+        platform: wrong.take(word("platform", params.platform.as_deref(), &platforms)),
         statuses,
-        reason: word("reason", params.reason.as_deref(), "REPLAYED, CANCELLED")?,
+        reason: wrong.take(word("reason", params.reason.as_deref(), "REPLAYED, CANCELLED")),
         since,
         until,
-        late_by: late_by(params.late_by_seconds, can_have_ended)?,
-    })
+        late_by: wrong.take(late_by(params.late_by_seconds, can_have_ended)),
+    };
+    wrong.with(Ok(filter))
 }

@@ -8,7 +8,7 @@ use chrono::Days;
 use domain::quota::day_of;
 use domain::subscription::QuotaRequestStatus;
 use http_api::paging::{self, List};
-use http_api::{Id, Params, Payload, Problem, ProblemKind};
+use http_api::{Id, Payload, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{Decided, Decision, QuotaRequestView};
 use utoipa::ToSchema;
@@ -115,15 +115,14 @@ pub(crate) struct DenialPayload {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<QuotaRequestParams>,
+    ReadParams(params, mut wrong): ReadParams<QuotaRequestParams>,
 ) -> Result<Json<List<ListedDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
-    let status: Option<QuotaRequestStatus> = params
-        .status
-        .map(|name| name.parse())
-        .transpose()
-        .map_err(|_| Problem::query("status", "must be REQUESTED, APPROVED or DENIED"))?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
+    let status: Result<Option<QuotaRequestStatus>, _> = params.status.map(|name| name.parse()).transpose();
+    let must = "must be REQUESTED, APPROVED or DENIED";
+    let status = wrong.take(status.map_err(|_| Problem::query("status", must)));
+    wrong.end()?;
     let list = app.store.list_quota_requests(None, status, before, limit + 1);
     let found = http_api::by(viewer.deadline, ("the quota requests", "read"), list).await?;
     let sent = if found.iter().any(asks) {

@@ -9,7 +9,7 @@ use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use explain::Explanation;
 use explain::words::of;
-use http_api::{Params, Problem};
+use http_api::{Params, Problem, WrongQuery};
 use serde::{Deserialize, Serialize};
 use store::push::{PushFilter, PushRow};
 use store::webhook::{EventFound, EventSearch, EventType, SubscriptionFilter, SubscriptionView};
@@ -226,11 +226,13 @@ pub(crate) async fn search(
     viewer: Viewer,
     Params(params): Params<SearchParams>,
 ) -> Result<Json<SearchDocument>, Problem> {
-    let Some(sought) = params.q.as_deref().and_then(searchable) else {
+    let mut wrong = WrongQuery::default();
+    let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
+    let sought = params.q.as_deref().and_then(searchable).ok_or_else(|| {
         let detail = format!("is needed: an identifier of 1 to {TEXT_MAX_BYTES} bytes");
-        return Err(Problem::query("q", detail));
-    };
-    let reseller = text("reseller", params.reseller.as_deref())?;
+        Problem::query("q", detail)
+    });
+    let sought = wrong.with(sought)?;
     let searching = look(&app, sought, reseller.as_deref());
     let found = http_api::by(viewer.deadline, ("the answer", "read"), searching).await?;
     Ok(Json(found))

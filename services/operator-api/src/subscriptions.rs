@@ -7,7 +7,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::subscription::SubscriptionState;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
+use http_api::{FieldProblem, Id, Payload, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{LimitsChange, ResellerView, SubscriptionFilter, SubscriptionView};
 use utoipa::ToSchema;
@@ -89,10 +89,11 @@ impl From<ResellerView> for ResellerDocument {
 pub(crate) async fn resellers(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<ResellerParams>,
+    ReadParams(params, mut wrong): ReadParams<ResellerParams>,
 ) -> Result<Json<List<ResellerDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let after = params.cursor.as_deref().map(read_cursor).transpose()?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(params.cursor.as_deref().map(read_cursor).transpose());
+    wrong.end()?;
     let listing = app.store.list_resellers(after, limit + 1);
     let mut found = http_api::by(viewer.deadline, ("the resellers", "read"), listing).await?;
     let more = found.len() > limit as usize;
@@ -226,18 +227,19 @@ impl From<SubscriptionView> for SubscriptionDocument {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<SubscriptionParams>,
+    ReadParams(params, mut wrong): ReadParams<SubscriptionParams>,
 ) -> Result<Json<List<SubscriptionDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let after = paging::read_id(params.cursor.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(paging::read_id(params.cursor.as_deref()));
     let states = names(&SubscriptionState::ALL, SubscriptionState::as_str);
     let filter = SubscriptionFilter {
-        reseller: text("reseller", params.reseller.as_deref())?,
-        state: word("state", params.state.as_deref(), &states)?,
+        reseller: wrong.take(text("reseller", params.reseller.as_deref())),
+        state: wrong.take(word("state", params.state.as_deref(), &states)),
         failing: params.failing,
         paused: params.paused,
-        url: text("url", params.url.as_deref())?,
+        url: wrong.take(text("url", params.url.as_deref())),
     };
+    wrong.end()?;
     let listing = app.store.search_subscriptions(&filter, after, limit + 1);
     let found = http_api::by(viewer.deadline, ("the subscriptions", "read"), listing).await?;
     Ok(Json(List::by_id(

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::key::Role;
 use http::StatusCode;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Problem, ProblemKind};
+use http_api::{FieldProblem, Id, Params, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::VisitView;
 use utoipa::ToSchema;
@@ -95,10 +95,11 @@ impl From<VisitView> for VisitDocument {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<VisitParams>,
+    ReadParams(params, mut wrong): ReadParams<VisitParams>,
 ) -> Result<Json<List<VisitDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
+    wrong.end()?;
     let listing = app.store.list_visits(app.now(), before, limit + 1);
     let found = http_api::by(viewer.deadline, ("the visits", "read"), listing).await?;
     Ok(Json(List::by_id(

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 use http_api::paging::{self, List};
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Problem, ReadParams};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::AuditView;
@@ -225,9 +225,9 @@ impl From<ResellerMail> for MailDocument {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    Params(params): Params<ActivityParams>,
+    ReadParams(params, mut wrong): ReadParams<ActivityParams>,
 ) -> Result<Json<List<ActivityDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
+    let limit = wrong.take(paging::limit(params.limit));
     let is_action = |text: &String| {
         text.len() <= ACTION_MAX_BYTES
             && text
@@ -236,9 +236,9 @@ pub(crate) async fn list(
     };
     if !params.action.as_ref().is_none_or(is_action) {
         let detail = "must be an action such as subscription.pause, or a word of one";
-        return Err(Problem::query("action", detail));
+        wrong.add(Problem::query("action", detail));
     }
-    let before = paging::read_id(params.cursor.as_deref())?;
+    let before = wrong.with(paging::read_id(params.cursor.as_deref()))?;
     let what = ("the activity", "read");
     let names = http_api::by(reseller.deadline, what, app.store.names_of_acts(&reseller.id)).await?;
     let by = params.by.as_deref();
@@ -291,10 +291,11 @@ pub(crate) async fn states(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<PartParams>,
+    ReadParams(params, mut wrong): ReadParams<PartParams>,
 ) -> Result<Json<List<StateDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
+    wrong.end()?;
     app.subscription(&reseller, id).await?;
     let list = app.store.list_states(id, before, limit + 1);
     let found = http_api::by(reseller.deadline, ("the states", "read"), list).await?;
@@ -316,10 +317,11 @@ pub(crate) async fn states(
 pub(crate) async fn mails(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    Params(params): Params<PartParams>,
+    ReadParams(params, mut wrong): ReadParams<PartParams>,
 ) -> Result<Json<List<MailDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let after = paging::read_at(params.cursor.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(paging::read_at(params.cursor.as_deref()));
+    wrong.end()?;
     let list = app.store.list_reseller_mails(&reseller.id, after, limit + 1);
     let mut found = http_api::by(reseller.deadline, ("the mails", "read"), list).await?;
     let has_more = found.len() > limit as usize;

@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use futures::Stream;
 use futures::stream::unfold;
 use http::{HeaderMap, HeaderName, header};
-use http_api::{Params, Problem, paging};
+use http_api::{Problem, ReadParams, paging};
 use serde::{Deserialize, Serialize};
 use store::webhook::{Change, ChangeCursor, Changes};
 use tokio::time::{Instant, sleep_until};
@@ -185,18 +185,19 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     headers: HeaderMap,
-    Params(params): Params<ChangesParams>,
+    ReadParams(params, mut wrong): ReadParams<ChangesParams>,
 ) -> Result<Response, Problem> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let given = text(LAST_EVENT_ID).or(params.after.as_deref());
     let not_ours = || Problem::query("after", "must be what an answer gave as next");
-    let after = given.map(|given| read(given).ok_or_else(not_ours)).transpose()?;
+    let after = wrong.take(given.map(|given| read(given).ok_or_else(not_ours)).transpose());
     let wait = params.wait.unwrap_or(WAIT);
     if wait > WAIT {
-        return Err(Problem::query("wait", format!("must be between 0 and {WAIT}")));
+        wrong.add(Problem::query("wait", format!("must be between 0 and {WAIT}")));
     }
+    let limit = wrong.with(paging::limit(params.limit))?;
     let mut follower = Follower {
-        limit: paging::limit(params.limit)?,
+        limit,
         _place: app.limits.follow(&reseller.id).await?,
         reseller: reseller.id.clone(),
         after,

@@ -12,7 +12,7 @@ use domain::key::KeyDigest;
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
-use http_api::{Draft, FieldProblem, Id, Params, Problem, ProblemKind};
+use http_api::{Draft, FieldProblem, Id, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::{EndVisits, NewPortalLink, PortalVisit};
 use url::Url;
@@ -426,11 +426,12 @@ fn person(asked: Option<String>) -> Result<Option<String>, Problem> {
 pub(crate) async fn visits(
     State(app): State<Arc<App>>,
     embedder: Embedder,
-    Params(params): Params<VisitParams>,
+    ReadParams(params, mut wrong): ReadParams<VisitParams>,
 ) -> Result<Json<List<VisitDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
-    let (reseller, person) = (whose(&embedder, params.reseller)?, person(params.person)?);
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
+    let reseller = wrong.take(whose(&embedder, params.reseller));
+    let person = wrong.with(person(params.person))?;
     let of = (reseller.as_deref(), person.as_deref());
     let list = app.store.list_portal_visits(of, before, limit + 1, app.now());
     let found = http_api::by(embedder.deadline, ("the visits", "read"), list).await?;
@@ -454,12 +455,14 @@ pub(crate) async fn visits(
 pub(crate) async fn end_all(
     State(app): State<Arc<App>>,
     embedder: Embedder,
-    Params(params): Params<EndParams>,
+    ReadParams(params, mut wrong): ReadParams<EndParams>,
 ) -> Result<Json<EndedDocument>, Problem> {
-    let (reseller, person) = (whose(&embedder, params.reseller)?, person(params.person)?);
+    let reseller = wrong.take(whose(&embedder, params.reseller));
+    let person = wrong.take(person(params.person));
     if reseller.is_none() {
-        return Err(Problem::query("reseller", "must say whose visits are to end"));
+        wrong.add(Problem::query("reseller", "must say whose visits are to end"));
     }
+    wrong.end()?;
     let which = person.as_deref().map_or(EndVisits::All, EndVisits::Of);
     let end = app
         .store

@@ -8,7 +8,7 @@ use axum::extract::State;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::event::EventError;
 use domain::latency::{Delays, Histogram};
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Problem, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{HourCounts, StatisticsDelta, TypeStatistics, TypeSums};
 use utoipa::ToSchema;
@@ -150,14 +150,16 @@ pub(crate) async fn show(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<MetricsParams>,
+    ReadParams(params, mut wrong): ReadParams<MetricsParams>,
 ) -> Result<Json<MetricsDocument>, Problem> {
-    let step = within("step", params.step, 1)?;
+    let step = wrong.take(within("step", params.step, 1));
+    let hours = wrong.take(within("hours", params.hours, DEFAULT_HOURS));
     let is_type = |name: &String| domain::subscription::is_event_type(name);
     if !params.event_type.as_ref().is_none_or(is_type) {
-        return Err(Problem::query("eventType", EventError::Type.to_string()));
+        wrong.add(Problem::query("eventType", EventError::Type.to_string()));
     }
-    let (since, rows) = counted(&app, &reseller, id, params.hours).await?;
+    wrong.end()?;
+    let (since, rows) = counted(&app, &reseller, id, hours).await?;
     let read = async {
         let types = app.store.type_sums(id, since, step).await?;
         let of_one = match params.event_type.as_deref() {
@@ -177,7 +179,7 @@ pub(crate) async fn without_types(
     id: Uuid,
     hours: u32,
 ) -> Result<MetricsDocument, Problem> {
-    let (since, rows) = counted(app, reseller, id, Some(hours)).await?;
+    let (since, rows) = counted(app, reseller, id, hours).await?;
     Ok(document((id, since, 1), &rows, (&TypeSums::default(), &[])))
 }
 
@@ -200,9 +202,8 @@ async fn counted(
     app: &App,
     reseller: &Reseller,
     id: Uuid,
-    hours: Option<u32>,
+    hours: u32,
 ) -> Result<(DateTime<Utc>, Vec<StatisticsDelta>), Problem> {
-    let hours = within("hours", hours, DEFAULT_HOURS)?;
     let subscription = app.subscription(reseller, id).await?;
     let since = began(app, hours);
     let read = app.store.delivery_statistics(subscription.id, since);

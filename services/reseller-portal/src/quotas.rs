@@ -10,7 +10,7 @@ use domain::quota::{day_of, start_of};
 use domain::subscription::QuotaRequestStatus;
 use http::StatusCode;
 use http_api::paging::{self, List};
-use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, ProblemKind};
+use http_api::{Draft, FieldProblem, Id, Ids, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{NewQuotaRequest, QuotaRequestView, QuotaRequested, QuotaView, Withdrawn};
 use utoipa::ToSchema;
@@ -480,10 +480,11 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<PartParams>,
+    ReadParams(params, mut wrong): ReadParams<PartParams>,
 ) -> Result<Json<List<QuotaRequestDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
+    wrong.end()?;
     let subscription = app.subscription(&reseller, id).await?;
     let list = app
         .store

@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::ReplayStatus;
 use http::{HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
-use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, ProblemKind};
+use http_api::{Draft, FieldProblem, Id, Ids, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{Cancelled, Missed, NewReplay, ReplayRequested, ReplayView};
 use utoipa::ToSchema;
@@ -325,11 +325,11 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<ReplayParams>,
+    ReadParams(params, mut wrong): ReadParams<ReplayParams>,
 ) -> Result<Json<List<ReplayDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
-    let status = params.status.as_deref().map(of_status).transpose()?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
+    let status = wrong.with(params.status.as_deref().map(of_status).transpose())?;
     app.subscription(&reseller, id).await?;
     let list = app.store.list_replays(id, None, status, before, limit + 1);
     let found = http_api::by(reseller.deadline, ("the replays", "read"), list).await?;

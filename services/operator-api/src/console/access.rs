@@ -15,7 +15,7 @@ use domain::lane::Lane;
 use domain::scope::Scope;
 use http::{HeaderValue, header};
 use http_api::paging::List;
-use http_api::{FieldProblem, Id, Params, Payload, Problem};
+use http_api::{FieldProblem, Id, Params, Payload, Problem, ReadParams};
 use uuid::Uuid;
 
 use super::act::{ActForm, Asked, needed_note};
@@ -105,19 +105,19 @@ async fn page(
     frame: Frame,
     Params(params): Params<KeyParams>,
 ) -> Result<impl IntoResponse, Problem> {
-    let first = Params(VisitParams {
+    let first = ReadParams::of(VisitParams {
         limit: Some(200),
         cursor: None,
     });
     let of_resellers = || {
-        Params(PortalParams {
+        ReadParams::of(PortalParams {
             limit: Some(OF_RESELLERS),
             ..PortalParams::default()
         })
     };
     let app = || State(Arc::clone(&app));
     let (Json(keys), Json(visits), Json(portal_visits), Json(links)) = tokio::try_join!(
-        keys::list(app(), viewer, Params(params)),
+        keys::list(app(), viewer, ReadParams::of(params)),
         visits::list(app(), viewer, first),
         portal_links::visits(app(), viewer, of_resellers()),
         portal_links::list(app(), viewer, of_resellers()),

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use chrono::{DateTime, Utc};
 use http_api::paging::List;
-use http_api::{Params, Problem};
+use http_api::{Params, Problem, ReadParams};
 use serde_json::Value;
 use store::AuditView;
 
@@ -244,7 +244,10 @@ async fn page(
         return Ok(see_other(&address));
     }
     let list = match times::check(&frame).and(asked) {
-        Ok(params) => audit::list(State(app), viewer, params).await.map(|list| list.0),
+        Ok(Params(params)) => {
+            let list = audit::list(State(app), viewer, ReadParams::of(params)).await;
+            list.map(|list| list.0)
+        }
         Err(problem) => Err(problem),
     };
     let list: Option<List<AuditView>> = frame.filtered(list, &FILTERS)?;

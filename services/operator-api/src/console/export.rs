@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use http_api::{Params, Problem, TakesBodies as _};
+use http_api::{Params, Problem, ReadParams, TakesBodies as _};
 pub(super) use pages::export::{Column, PART, Rows};
 use pages::export::{File, Format};
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(super) async fn list<T, L, P, D>(
 ) -> Result<Response, Problem>
 where
     T: DeserializeOwned + Send,
-    L: Fn(State<Arc<App>>, Viewer, Params<T>) -> P + Copy + Send + 'static,
+    L: Fn(State<Arc<App>>, Viewer, ReadParams<T>) -> P + Copy + Send + 'static,
     P: Future<Output = Result<Json<D>, Problem>> + Send,
     Rows: From<D>,
 {
@@ -56,9 +56,9 @@ where
     let part = move |cursor: Option<String>| {
         let (app, frame) = (Arc::clone(&app), asked.clone());
         async move {
-            let params = params(&frame, cursor.as_deref()).await?;
+            let Params(params) = params(&frame, cursor.as_deref()).await?;
             let deadline = app.deadline();
-            let Json(list) = operation(State(app), Viewer { deadline }, params).await?;
+            let Json(list) = operation(State(app), Viewer { deadline }, ReadParams::of(params)).await?;
             Ok(Rows::from(list))
         }
     };

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use chrono::TimeDelta;
-use http_api::{Params, Payload, Problem};
+use http_api::{Params, Payload, Problem, ReadParams};
 
 use super::act::{ActForm, Asked};
 use super::export::{self, Column};
@@ -114,7 +114,7 @@ async fn page(
     Params(params): Params<MailParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let status = params.status.clone().unwrap_or_else(|| "PENDING".to_owned());
-    let part = mails::list(State(app), viewer, Params(params)).await?.0;
+    let part = mails::list(State(app), viewer, ReadParams::of(params)).await?.0;
     let failed = if status == "FAILED" { "24" } else { "" };
     Ok(Page(Mails {
         waits: status == "PENDING",

@@ -12,7 +12,7 @@ use domain::quota::{day_of, start_of};
 use domain::subscription::QuotaRequestStatus;
 use explain::words;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind, TakesBodies as _};
+use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind, ReadParams, TakesBodies as _};
 use serde::Deserialize;
 use store::webhook::QuotaRequestView;
 use uuid::Uuid;
@@ -181,7 +181,7 @@ async fn export(State(app): State<Arc<App>>, _: Viewer, frame: Frame) -> Result<
                 ..params
             };
             let deadline = app.deadline();
-            let list = quota_requests::list(State(app), Viewer { deadline }, Params(params)).await?;
+            let list = quota_requests::list(State(app), Viewer { deadline }, ReadParams::of(params)).await?;
             Ok(Rows::from(list.0))
         }
     };
@@ -216,7 +216,7 @@ async fn page(
         limit: Some(PART),
         cursor: chosen.cursor,
     };
-    let list: List<_> = quota_requests::list(State(Arc::clone(&app)), viewer, Params(params))
+    let list: List<_> = quota_requests::list(State(Arc::clone(&app)), viewer, ReadParams::of(params))
         .await?
         .0;
     let mut asked = Vec::with_capacity(list.items.len());
@@ -313,7 +313,7 @@ async fn find(app: &Arc<App>, viewer: Viewer, id: Uuid) -> Result<Asked, Problem
         limit: Some(1),
         cursor: Some(paging::write_id(Uuid::from_u128(id.as_u128().saturating_add(1)))),
     };
-    let Json(list) = quota_requests::list(State(Arc::clone(app)), viewer, Params(params)).await?;
+    let Json(list) = quota_requests::list(State(Arc::clone(app)), viewer, ReadParams::of(params)).await?;
     let found = list.items.into_iter().find(|listed| listed.request.id == id);
     let unknown = || Problem::new(ProblemKind::NOT_FOUND, "no quota request has this identifier");
     Asked::of(app, viewer, found.ok_or_else(unknown)?).await

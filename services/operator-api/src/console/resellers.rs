@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use http_api::paging::List;
-use http_api::{Name, Params, Problem, ProblemKind};
+use http_api::{Name, Params, Problem, ProblemKind, ReadParams};
 use serde::Deserialize;
 use store::PauseView;
 use uuid::Uuid;
@@ -211,7 +211,7 @@ async fn page(
         let is_first = search.cursor.is_none();
         trouble.truncate(if is_first { TROUBLE_SHOWN } else { 0 });
         let (limit, cursor) = (search.limit, search.cursor.clone());
-        let params = Params(ResellerParams { limit, cursor });
+        let params = ReadParams::of(ResellerParams { limit, cursor });
         let reading = async {
             let read = subscriptions::resellers(State(Arc::clone(&app)), viewer, params).await;
             read.map(|list| list.0)
@@ -228,7 +228,7 @@ async fn page(
         trouble.clear();
         reseller = named(&app, viewer, search.text.as_deref()).await?;
         let params = search.params(reseller.clone());
-        let list = subscriptions::list(State(app), viewer, Params(params)).await;
+        let list = subscriptions::list(State(app), viewer, ReadParams::of(params)).await;
         let list = frame.filtered(list.map(|list| list.0), &FIELDS)?;
         Found::Subscriptions(list.unwrap_or_else(|| List::new(Vec::new(), None)))
     };
@@ -258,7 +258,7 @@ async fn named(app: &Arc<App>, viewer: Viewer, text: Option<&str>) -> Result<Opt
     };
     let mut one = of_reseller(name, None);
     one.limit = Some(1);
-    let Json(found) = subscriptions::list(State(Arc::clone(app)), viewer, Params(one)).await?;
+    let Json(found) = subscriptions::list(State(Arc::clone(app)), viewer, ReadParams::of(one)).await?;
     Ok(found.items.into_iter().next().map(|it| it.reseller_id))
 }
 
@@ -332,8 +332,9 @@ async fn one(
 ) -> Result<impl IntoResponse, Problem> {
     let state = || State(Arc::clone(&app));
     let is_first = part.cursor.is_none();
-    let Json(list) = subscriptions::list(state(), viewer, Params(of_reseller(&name, part.cursor))).await?;
-    let late = notifications::list(state(), viewer, Params(of_late(Some(&name), None)))
+    let Json(list) =
+        subscriptions::list(state(), viewer, ReadParams::of(of_reseller(&name, part.cursor))).await?;
+    let late = notifications::list(state(), viewer, ReadParams::of(of_late(Some(&name), None)))
         .await?
         .0;
     let pause = pause_of(state(), viewer, ("reseller", &name)).await?;

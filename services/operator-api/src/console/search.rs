@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use explain::words::of;
 use http::StatusCode;
-use http_api::{Params, Problem};
+use http_api::{Params, Problem, ReadParams};
 use serde::Deserialize;
 use url::form_urlencoded;
 use uuid::Uuid;
@@ -253,7 +253,7 @@ async fn resellers(app: &Arc<App>, viewer: Viewer, text: &str, found: &mut Found
         limit: Some(SIMILAR),
         cursor: Some(format!("{AFTER}{text}")),
     };
-    let part = subscriptions::resellers(State(Arc::clone(app)), viewer, Params(params))
+    let part = subscriptions::resellers(State(Arc::clone(app)), viewer, ReadParams::of(params))
         .await?
         .0;
     let similar = part.items.into_iter().filter(|it| it.id.starts_with(text));
@@ -281,7 +281,7 @@ async fn endpoints(app: &Arc<App>, viewer: Viewer, text: &str, found: &mut Found
         limit: Some(SIMILAR),
         cursor: None,
     };
-    let part = subscriptions::list(State(Arc::clone(app)), viewer, Params(params))
+    let part = subscriptions::list(State(Arc::clone(app)), viewer, ReadParams::of(params))
         .await?
         .0;
     found.similar.extend(part.items.into_iter().map(|it| Hit {
@@ -309,7 +309,7 @@ async fn of_prototype(app: &Arc<App>, viewer: Viewer, text: &str, found: &mut Fo
         limit: Some(1),
         cursor: None,
     };
-    let part = pushes::list(State(Arc::clone(app)), viewer, Params(params))
+    let part = pushes::list(State(Arc::clone(app)), viewer, ReadParams::of(params))
         .await?
         .0;
     found.similar.extend(part.items.first().map(|newest| Hit {

@@ -17,7 +17,7 @@ use axum::routing::get;
 use chrono::{DateTime, Utc};
 use domain::notification::ERROR_TYPES;
 use domain::reason::{ENDED_FOR, NotificationReason};
-use http_api::{Params, Problem, words};
+use http_api::{Params, Problem, ReadParams, words};
 use serde::Deserialize;
 use store::PauseView;
 use store::push::{HoldView, SWRVE};
@@ -455,9 +455,11 @@ async fn of_pushes(
         limit,
         cursor,
     };
-    Ok(pushes::list(State(Arc::clone(app)), viewer, Params(params))
-        .await?
-        .0)
+    Ok(
+        pushes::list(State(Arc::clone(app)), viewer, ReadParams::of(params))
+            .await?
+            .0,
+    )
 }
 
 async fn of_notifications(
@@ -491,7 +493,7 @@ async fn of_notifications(
         cursor,
     };
     Ok(
-        notifications::list(State(Arc::clone(app)), viewer, Params(params))
+        notifications::list(State(Arc::clone(app)), viewer, ReadParams::of(params))
             .await?
             .0,
     )

@@ -61,14 +61,24 @@ pub(crate) struct FilterPayload {
 
 impl FilterPayload {
     /// The filter, or what is wrong with it.
-    pub(super) fn read(&self) -> Result<DeadLetterFilter, FieldProblem> {
+    pub(super) fn read(&self) -> Result<DeadLetterFilter, Vec<FieldProblem>> {
         let wrong = |name: &str, detail: String| FieldProblem::new(format!("filter.{name}"), detail);
-        let filter = filter::read!(self).map_err(|word| wrong(word.name, word.detail))?;
-        if filter.state != Some(DeadLetterState::Open) {
+        let (filter, words) = filter::words!(self).read();
+        let mut wrongs: Vec<_> = words
+            .into_iter()
+            .map(|word| wrong(word.name, word.detail))
+            .collect();
+        if filter.state != Some(DeadLetterState::Open)
+            && wrongs.iter().all(|known| known.field != "filter.state")
+        {
             let detail = "must be OPEN: nothing else can be replayed or discarded";
-            return Err(wrong("state", detail.to_owned()));
+            wrongs.push(wrong("state", detail.to_owned()));
         }
-        Ok(filter)
+        if wrongs.is_empty() {
+            Ok(filter)
+        } else {
+            Err(wrongs)
+        }
     }
 }
 
@@ -100,7 +110,12 @@ mod tests {
         ] {
             let filter: FilterPayload = serde_json::from_value(filter).expect("a filter");
             let problem = filter.read().expect_err("it should be refused");
-            assert_eq!(problem.field, field);
+            assert_eq!(problem[0].field, field);
         }
+        let filter = json!({"lane": "fast", "target": ""});
+        let filter: FilterPayload = serde_json::from_value(filter).expect("a filter");
+        let problems = filter.read().expect_err("it should be refused");
+        let fields: Vec<_> = problems.into_iter().map(|problem| problem.field).collect();
+        assert_eq!(fields, ["filter.lane", "filter.target"]);
     }
 }

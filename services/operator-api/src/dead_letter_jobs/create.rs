@@ -186,9 +186,12 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
     let per_second = per_second.map_err(|problem| wrong.push(problem)).ok();
     let care = care(&payload, action, &mut wrong);
     let selection = match (payload.ids, payload.filter) {
-        (Some(ids), None) => list(&ids).map_err(|detail| FieldProblem::new("ids", detail)),
+        (Some(ids), None) => list(&ids).map_err(|detail| vec![FieldProblem::new("ids", detail)]),
         (None, Some(Object(filter))) => filter.read().map(DeadLetterSelection::Matching),
-        _ => Err(FieldProblem::new("filter", "is needed, or else ids; not both")),
+        _ => {
+            let detail = "is needed, or else ids; not both";
+            Err(vec![FieldProblem::new("filter", detail)])
+        }
     };
     match (action, per_second, selection) {
         (Some(action), Some(per_second), Ok(selection)) if wrong.is_empty() => Ok(NewDeadLetterJob {
@@ -199,7 +202,7 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
             care,
         }),
         (_, _, selection) => {
-            wrong.extend(selection.err());
+            wrong.extend(selection.err().into_iter().flatten());
             Err(Problem::fields(wrong))
         }
     }

@@ -14,7 +14,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::dead_letter_job::{JobAction, JobCommand, JobStatus};
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
+use http_api::{FieldProblem, Id, Payload, Problem, ProblemKind, ReadParams};
 use serde::Deserialize;
 use store::JobCommanded;
 use utoipa::ToSchema;
@@ -72,15 +72,14 @@ type Answer = Result<Json<JobDocument>, Problem>;
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<JobParams>,
+    ReadParams(params, mut wrong): ReadParams<JobParams>,
 ) -> Result<Json<List<JobDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let before = paging::read_id(params.cursor.as_deref())?;
-    let status: Option<JobStatus> = params
-        .status
-        .map(|name| name.parse())
-        .transpose()
-        .map_err(|_| Problem::query("status", "must be RUNNING, PAUSED, COMPLETED or CANCELLED"))?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let before = wrong.take(paging::read_id(params.cursor.as_deref()));
+    let status: Result<Option<JobStatus>, _> = params.status.map(|name| name.parse()).transpose();
+    let must = "must be RUNNING, PAUSED, COMPLETED or CANCELLED";
+    let status = wrong.take(status.map_err(|_| Problem::query("status", must)));
+    wrong.end()?;
     let listing = app.store.list_dead_letter_jobs(status, before, limit + 1);
     let jobs = http_api::by(viewer.deadline, ("the jobs", "read"), listing).await?;
     let replays = jobs.iter().filter(|job| job.action == JobAction::Replay);

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use domain::event::EventError;
-use http_api::Problem;
+use http_api::{Problem, WrongQuery};
 use store::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState};
 
 use crate::request;
@@ -45,54 +45,63 @@ impl From<Wrong> for Problem {
 }
 
 impl FilterText<'_> {
-    /// Reads the filter.
+    /// Reads the filter of a query string.
     ///
     /// # Errors
     ///
-    /// [`Wrong`] names the first word that means nothing, and what is possible there.
-    pub(crate) fn read(&self) -> Result<DeadLetterFilter, Wrong> {
+    /// The [`Problem`] that names each word that means nothing.
+    pub(crate) fn checked(&self) -> Result<DeadLetterFilter, Problem> {
+        let (filter, words) = self.read();
+        let mut wrong = WrongQuery::default();
+        for word in words {
+            wrong.add(word.into());
+        }
+        wrong.with(Ok(filter))
+    }
+
+    /// Reads the filter. It is to be used only if no word of it means nothing.
+    pub(crate) fn read(&self) -> (DeadLetterFilter, Vec<Wrong>) {
+        let mut wrongs = Vec::new();
         let state = match self.state {
             // What a job has resolved is not open.
             None => self.job.is_none().then_some(DeadLetterState::Open),
             Some("ALL") => None,
-            some => word(
-                "state",
-                some,
-                &names(&DeadLetterState::ALL, DeadLetterState::as_str),
-                ", or ALL",
-            )?,
+            some => {
+                let states = names(&DeadLetterState::ALL, DeadLetterState::as_str);
+                meant(word("state", some, &states, ", or ALL"), &mut wrongs)
+            }
         };
+        let lanes = names(&DeadLetterLane::ALL, DeadLetterLane::as_str);
+        let reasons = names(&DeadLetterReason::ALL, DeadLetterReason::as_str);
         let filter = DeadLetterFilter {
-            lane: word(
-                "lane",
-                self.lane,
-                &names(&DeadLetterLane::ALL, DeadLetterLane::as_str),
-                "",
-            )?,
+            lane: meant(word("lane", self.lane, &lanes, ""), &mut wrongs),
             state,
-            reason: word(
-                "reason",
-                self.reason,
-                &names(&DeadLetterReason::ALL, DeadLetterReason::as_str),
-                "",
-            )?,
-            fingerprint: fingerprint(self.fingerprint)?,
-            target: text("target", self.target)?,
-            subscription: self.subscription.map(subscription).transpose()?,
-            reseller: text("reseller", self.reseller)?,
-            event_type: self.event_type.map(event_type).transpose()?,
-            prototype: prototype(self.prototype)?,
-            since: time("since", self.since)?,
-            until: time("until", self.until)?,
-            job: self.job.map(job).transpose()?,
+            reason: meant(word("reason", self.reason, &reasons, ""), &mut wrongs),
+            fingerprint: meant(fingerprint(self.fingerprint), &mut wrongs),
+            target: meant(text("target", self.target), &mut wrongs),
+            subscription: meant(self.subscription.map(subscription).transpose(), &mut wrongs),
+            reseller: meant(text("reseller", self.reseller), &mut wrongs),
+            event_type: meant(self.event_type.map(event_type).transpose(), &mut wrongs),
+            prototype: meant(prototype(self.prototype), &mut wrongs),
+            since: meant(time("since", self.since), &mut wrongs),
+            until: meant(time("until", self.until), &mut wrongs),
+            job: meant(self.job.map(job).transpose(), &mut wrongs),
         };
         if let (Some(since), Some(until)) = (filter.since, filter.until)
             && since >= until
         {
-            return Err(wrong("until", "must be later than since"));
+            wrongs.push(wrong("until", "must be later than since"));
         }
-        Ok(filter)
+        (filter, wrongs)
     }
+}
+
+/// What a word means; nothing where it is wrong, which is kept.
+fn meant<T: Default>(read: Result<T, Wrong>, wrongs: &mut Vec<Wrong>) -> T {
+    read.unwrap_or_else(|wrong| {
+        wrongs.push(wrong);
+        T::default()
+    })
 }
 
 fn wrong(name: &'static str, detail: impl Into<String>) -> Wrong {
@@ -177,10 +186,10 @@ pub(crate) fn event_type(text: &str) -> Result<String, Wrong> {
     Err(wrong("eventType", EventError::Type.to_string()))
 }
 
-/// Reads the filter whose words are the fields of `$given`, of a job that is given beside it.
-macro_rules! read {
+/// The filter whose words are the fields of `$given`, of a job that is given beside it.
+macro_rules! words {
     ($given:expr) => {
-        $crate::dead_letters::filter::read!($given, None)
+        $crate::dead_letters::filter::words!($given, None)
     };
     ($given:expr, $job:expr) => {
         $crate::dead_letters::filter::FilterText {
@@ -197,11 +206,10 @@ macro_rules! read {
             until: $given.until,
             job: $job,
         }
-        .read()
     };
 }
 
-pub(crate) use read;
+pub(crate) use words;
 
 /// A query string that holds a filter, and whatever else a handler takes: `deny_unknown_fields` and a flattened filter do
 /// not go together.
@@ -244,8 +252,8 @@ macro_rules! query_with_filter {
         }
 
         impl $name {
-            pub(crate) fn filter(&self) -> Result<store::DeadLetterFilter, crate::dead_letters::filter::Wrong> {
-                crate::dead_letters::filter::read!(self, self.job.as_deref())
+            pub(crate) fn filter(&self) -> Result<store::DeadLetterFilter, http_api::Problem> {
+                crate::dead_letters::filter::words!(self, self.job.as_deref()).checked()
             }
         }
     };

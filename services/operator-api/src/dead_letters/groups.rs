@@ -6,13 +6,14 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::dead_letter::FailureClass;
-use http_api::{Params, Problem};
+use http_api::{Params, Problem, WrongQuery};
 use serde::Serialize;
 use store::{DeadLetterGroup, DeadLetterGroupNote, DeadLetterGroups};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::filter::query_with_filter;
+use super::timeline::within;
 use crate::app::App;
 use crate::request::Viewer;
 
@@ -157,14 +158,10 @@ pub(crate) async fn groups(
     viewer: Viewer,
     Params(params): Params<GroupParams>,
 ) -> Result<Json<GroupsDocument>, Problem> {
-    let filter = params.filter()?;
+    let mut wrong = WrongQuery::default();
+    let filter = wrong.take(params.filter());
     let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
-    if !(1..=LIMIT_MAX).contains(&limit) {
-        return Err(Problem::query(
-            "limit",
-            format!("must be between 1 and {LIMIT_MAX}"),
-        ));
-    }
+    let limit = wrong.with(within("limit", limit, (1, LIMIT_MAX)))?;
     let groups = app.store.group_dead_letters(&filter, limit);
     let groups = http_api::by(viewer.deadline, ("the dead letters", "counted"), groups).await?;
     Ok(Json(groups.into()))

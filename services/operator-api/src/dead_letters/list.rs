@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http_api::paging::{self, List};
-use http_api::{Params, Problem};
+use http_api::{Problem, ReadParams, WrongQuery};
 use store::{DeadLetterFilter, DeadLetterOrder, DeadLetterView};
 use uuid::Uuid;
 
@@ -39,9 +39,9 @@ query_with_filter! {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    Params(params): Params<ListParams>,
+    ReadParams(params, wrong): ReadParams<ListParams>,
 ) -> Result<Json<List<DeadLetterView>>, Problem> {
-    let (filter, order, limit, after) = part(&params)?;
+    let (filter, order, limit, after) = wrong.with(part(&params))?;
     let list = app.store.list_dead_letters(&filter, order, after, limit);
     let page = http_api::by(viewer.deadline, ("the dead letters", "read"), list).await?;
     Ok(Json(List::new(page.items, page.next.map(paging::write_at))))
@@ -52,12 +52,12 @@ pub(crate) type After = Option<(DateTime<Utc>, Uuid)>;
 
 /// Which dead letters are asked for, in which order, how many, and from where on.
 pub(crate) fn part(params: &ListParams) -> Result<(DeadLetterFilter, DeadLetterOrder, u32, After), Problem> {
-    Ok((
-        params.filter()?,
-        order(params.order.as_deref())?,
-        paging::limit(params.limit)?,
-        paging::read_at(params.cursor.as_deref())?,
-    ))
+    let mut wrong = WrongQuery::default();
+    let filter = wrong.take(params.filter());
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(paging::read_at(params.cursor.as_deref()));
+    let order = wrong.with(order(params.order.as_deref()))?;
+    Ok((filter, order, limit, after))
 }
 
 fn order(given: Option<&str>) -> Result<DeadLetterOrder, Problem> {

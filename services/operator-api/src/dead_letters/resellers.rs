@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::dead_letter::FailureClass;
-use http_api::{Params, Problem};
+use http_api::{Params, Problem, WrongQuery};
 use serde::Serialize;
 use store::ResellerDeadLetters;
 use utoipa::ToSchema;
@@ -96,8 +96,10 @@ pub(crate) async fn resellers(
     viewer: Viewer,
     Params(params): Params<ResellerParams>,
 ) -> Result<Json<ResellersDocument>, Problem> {
-    let filter = params.filter()?;
-    let limit = within("limit", params.limit.unwrap_or(DEFAULT_LIMIT), (1, LIMIT_MAX))?;
+    let mut wrong = WrongQuery::default();
+    let filter = wrong.take(params.filter());
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    let limit = wrong.with(within("limit", limit, (1, LIMIT_MAX)))?;
     let counting = app.store.dead_letters_by_reseller(&filter, limit);
     let found = http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await?;
     Ok(Json(ResellersDocument {

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
 use domain::dead_letter::FailureClass;
-use http_api::{Params, Problem};
+use http_api::{Params, Problem, WrongQuery};
 use serde::{Deserialize, Serialize};
 use store::DeadLetterHours;
 use utoipa::ToSchema;
@@ -103,9 +103,19 @@ pub(crate) async fn timeline(
         target: params.target.as_deref(),
         ..FilterText::default()
     };
-    let filter = filter.read()?;
-    let hours = within("hours", params.hours.unwrap_or(DEFAULT_HOURS), (1, HOURS_MAX))?;
-    let limit = within("limit", params.limit.unwrap_or(DEFAULT_LIMIT), (0, LIMIT_MAX))?;
+    let mut wrong = WrongQuery::default();
+    let filter = wrong.take(filter.checked());
+    let hours = wrong.take(within(
+        "hours",
+        params.hours.unwrap_or(DEFAULT_HOURS),
+        (1, HOURS_MAX),
+    ));
+    let limit = wrong.take(within(
+        "limit",
+        params.limit.unwrap_or(DEFAULT_LIMIT),
+        (0, LIMIT_MAX),
+    ));
+    wrong.end()?;
     let since = hour_of(app.now()) - TimeDelta::hours(i64::from(hours) - 1);
     let counting = async {
         let span = (since, hours as usize);

@@ -270,6 +270,9 @@ async fn what_cannot_be_asked_is_named_with_what_can(rig: &Rig) {
         )
         .await;
     }
+    let several = "/dead-letters?lane=fast&limit=0&cursor=x&since=yesterday&colour=red";
+    let problem = rig.refused("GET", several, None, (400, "invalid-query")).await;
+    assert_eq!(fields(&problem), ["since", "colour", "lane", "limit", "cursor"]);
     let unknown = rig
         .refused("GET", "/dead-letters?colour=red", None, (400, "invalid-query"))
         .await;

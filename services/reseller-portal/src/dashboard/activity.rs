@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use domain::counted::number;
 use http_api::paging::List;
-use http_api::{Params, Problem};
+use http_api::{Params, Problem, ReadParams};
 use pages::{Filter, LeavingOut, Page, Without};
 use serde::Deserialize;
 
@@ -138,7 +138,7 @@ async fn page(
     Params(params): Params<ActsAsked>,
 ) -> Result<impl IntoResponse, Problem> {
     let filter = params.filter(&frame)?;
-    let acts = activity::list(State(Arc::clone(&app)), reseller.clone(), Params(filter))
+    let acts = activity::list(State(Arc::clone(&app)), reseller.clone(), ReadParams::of(filter))
         .await?
         .0;
     let mut leaving_out = LeavingOut::of(&frame, &FILTERS);
@@ -151,7 +151,7 @@ async fn page(
                 limit: Some(Without::LOOKED_FOR),
                 ..others.filter(&frame)?
             };
-            let list = activity::list(State(Arc::clone(&app)), reseller.clone(), Params(asked));
+            let list = activity::list(State(Arc::clone(&app)), reseller.clone(), ReadParams::of(asked));
             // The list itself was read: its page is shown without this.
             let Ok(found) = list.await else { break };
             one.found(found.items.len(), found.next.is_some());
@@ -168,7 +168,7 @@ async fn mails(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     frame: Frame,
-    params: Params<PartParams>,
+    params: ReadParams<PartParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let mails = activity::mails(State(app), reseller, params).await?.0;
     Ok(Page(Mails { frame, mails }))

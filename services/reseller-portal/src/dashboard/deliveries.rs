@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Days, DurationRound as _, MappedLocalTime, NaiveDate, SecondsFormat, TimeDelta, Utc};
 use domain::notification::ERROR_TYPES;
 use domain::quota::{day_of, start_of};
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Params, Problem, ReadParams};
 use pages::{Filter, LeavingOut, Markup, Page, Without, see_other};
 use serde::Deserialize;
 use store::webhook::HourCounts;
@@ -449,7 +449,7 @@ async fn rows_of(
     };
     let (mut rows, patience) = (Vec::new(), Instant::now() + PATIENCE);
     loop {
-        let asked = Params(filter.clone());
+        let asked = ReadParams::of(filter.clone());
         let part = notifications::list_all(State(Arc::clone(app)), reseller.clone(), asked)
             .await?
             .0;
@@ -490,7 +490,7 @@ async fn leaving_out(
             limit: Some(Without::LOOKED_FOR),
             ..params.filter(frame, subscription)?
         };
-        let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(asked));
+        let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), ReadParams::of(asked));
         // The list itself was read: its page is shown without this.
         let Ok(part) = list.await else { break };
         one.found(part.items.len(), part.next.is_some());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Params, Problem, ReadParams};
 use pages::export::{Column, File, Format, PART, Rows};
 use uuid::Uuid;
 
@@ -183,7 +183,7 @@ async fn deliveries(
                 cursor,
                 ..filter?
             };
-            let list = notifications::list_all(State(app), reseller, Params(part))
+            let list = notifications::list_all(State(app), reseller, ReadParams::of(part))
                 .await?
                 .0;
             Ok(Rows::of(&list.items, list.next))
@@ -208,7 +208,7 @@ async fn scheduled(
             cursor,
         };
         async move {
-            let list = notifications::scheduled(State(app), reseller, Id(id), Params(part)).await?;
+            let list = notifications::scheduled(State(app), reseller, Id(id), ReadParams::of(part)).await?;
             Ok(Rows::from(list.0))
         }
     };
@@ -231,7 +231,9 @@ async fn acts(
                 ..filter?
             };
             Ok(Rows::from(
-                activity::list(State(app), reseller, Params(part)).await?.0,
+                activity::list(State(app), reseller, ReadParams::of(part))
+                    .await?
+                    .0,
             ))
         }
     };
@@ -245,7 +247,9 @@ async fn mails(State(app): State<Arc<App>>, reseller: Reseller, frame: Frame) ->
             cursor,
         };
         Ok(Rows::from(
-            activity::mails(State(app), reseller, Params(part)).await?.0,
+            activity::mails(State(app), reseller, ReadParams::of(part))
+                .await?
+                .0,
         ))
     };
     file(&MAILS, (app, reseller, &frame), part).await

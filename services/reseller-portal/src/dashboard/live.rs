@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::notification::NotificationStatus;
 use http::HeaderMap;
-use http_api::{FieldProblem, Id, Params, Payload, Problem};
+use http_api::{FieldProblem, Id, Payload, Problem, ReadParams};
 use pages::{Fields, Filter, LeavingOut, Page, Without, done};
 use uuid::Uuid;
 
@@ -158,7 +158,7 @@ async fn newest(
     let Some(params) = asked else {
         return Ok(Vec::new());
     };
-    let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(params));
+    let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), ReadParams::of(params));
     Ok(list.await?.0.items)
 }
 

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
 use chrono_tz::Tz;
 use domain::latency::Delays;
 use http::header;
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Params, Problem, ReadParams};
 use pages::{Markup, Page};
 use serde::Deserialize;
 
@@ -162,7 +162,7 @@ async fn read(
     Id(id): Id,
     hours: u32,
 ) -> Result<MetricsDocument, Problem> {
-    let params = Params(MetricsParams {
+    let params = ReadParams::of(MetricsParams {
         hours: Some(hours),
         step: None,
         event_type: None,

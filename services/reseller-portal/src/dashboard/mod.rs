@@ -42,7 +42,7 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 use domain::subscription::SubscriptionState;
 use http::HeaderMap;
-use http_api::{Id, Params, Problem, ProblemKind, method_not_allowed};
+use http_api::{Id, Problem, ProblemKind, ReadParams, method_not_allowed};
 use pages::{Asset, Assets, moved};
 use uuid::Uuid;
 
@@ -197,7 +197,7 @@ async fn subscription(
 
 /// All subscriptions of a reseller.
 async fn subscriptions_of(app: &Arc<App>, reseller: &Reseller) -> Result<Vec<SubscriptionDocument>, Problem> {
-    let part = Params(PartParams {
+    let part = ReadParams::of(PartParams {
         limit: Some(200),
         cursor: None,
     });

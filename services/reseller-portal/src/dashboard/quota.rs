@@ -10,7 +10,7 @@ use chrono_tz::Tz;
 use domain::capability::Capability;
 use domain::subscription::QuotaRequestStatus;
 use http_api::paging::List;
-use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, Wrong};
+use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, ReadParams, Wrong};
 use pages::{Fields, Markup, Page, done};
 use uuid::Uuid;
 
@@ -113,7 +113,7 @@ async fn requests(
     id: Uuid,
     (limit, cursor): (Option<u32>, Option<String>),
 ) -> Result<List<QuotaRequestDocument>, Problem> {
-    let params = Params(PartParams { limit, cursor });
+    let params = ReadParams::of(PartParams { limit, cursor });
     let list = quotas::list(State(Arc::clone(app)), reseller.clone(), Id(id), params);
     Ok(list.await?.0)
 }

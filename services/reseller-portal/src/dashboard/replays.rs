@@ -11,7 +11,7 @@ use chrono_tz::Tz;
 use domain::capability::Capability;
 use domain::subscription::{ReplayStatus, SubscriptionState};
 use http_api::paging::List;
-use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, Wrong};
+use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, ReadParams, Wrong};
 use pages::{Fields, Markup, Page, TYPED_ABOVE, done};
 use uuid::Uuid;
 
@@ -129,7 +129,12 @@ async fn list(
     id: Uuid,
     params: ReplayParams,
 ) -> Result<List<ReplayDocument>, Problem> {
-    let list = replays::list(State(Arc::clone(app)), reseller.clone(), Id(id), Params(params));
+    let list = replays::list(
+        State(Arc::clone(app)),
+        reseller.clone(),
+        Id(id),
+        ReadParams::of(params),
+    );
     Ok(list.await?.0)
 }
 
@@ -154,7 +159,7 @@ pub(super) async fn of_what_was_missed(
         State(Arc::clone(app)),
         reseller.clone(),
         Id(id),
-        Params(PartParams::default()),
+        ReadParams::of(PartParams::default()),
     );
     let states = states.await?.0.items;
     let before = states.iter().skip_while(|entry| entry.state.receives());

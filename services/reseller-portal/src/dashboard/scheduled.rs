@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use domain::capability::Capability;
 use domain::notification::NotificationStatus;
 use http_api::paging::List;
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Params, Problem, ReadParams};
 use pages::{Filter, LeavingOut, Markup, Page, Without, done};
 use url::form_urlencoded;
 use uuid::Uuid;
@@ -192,7 +192,12 @@ async fn line(
     id: Uuid,
     params: ScheduledParams,
 ) -> Result<List<RowDocument>, Problem> {
-    let list = notifications::scheduled(State(Arc::clone(app)), reseller.clone(), Id(id), Params(params));
+    let list = notifications::scheduled(
+        State(Arc::clone(app)),
+        reseller.clone(),
+        Id(id),
+        ReadParams::of(params),
+    );
     Ok(list.await?.0)
 }
 

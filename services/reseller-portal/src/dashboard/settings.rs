@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use domain::subscription::SubscriptionState;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_api::paging::List;
-use http_api::{Draft, FieldProblem, Id, Params, Payload, Problem, Wrong};
+use http_api::{Draft, FieldProblem, Id, Payload, Problem, ReadParams, Wrong};
 use pages::{Fields, Page, done};
 use uuid::Uuid;
 
@@ -138,7 +138,7 @@ async fn settings(
         State(Arc::clone(app)),
         reseller.clone(),
         Id(subscription.id),
-        Params(part),
+        ReadParams::of(part),
     );
     let states = states.await?.0;
     let page = Settings {

@@ -8,7 +8,7 @@ use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
 use domain::subscription::HeldBack;
-use http_api::{Params, Problem, last_answer, paging};
+use http_api::{Problem, ReadParams, WrongQuery, last_answer, paging};
 use serde::{Deserialize, Serialize};
 use store::Examined;
 use store::webhook::{LastAnswer, NotificationsAsked, ResellerNotification};
@@ -143,14 +143,14 @@ pub(crate) struct PartDocument {
 pub(crate) async fn list_all(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    Params(params): Params<AllParams>,
+    ReadParams(params, wrong): ReadParams<AllParams>,
 ) -> Result<Json<PartDocument>, Problem> {
     // What is found by a value says that the body has it.
     if params.value.is_some() {
         reseller.require(Capability::Bodies, app.now())?;
     }
     let subscriptions = subscriptions(&app, &reseller, params.subscription).await?;
-    let asked = asked(subscriptions, &params, app.now())?;
+    let asked = wrong.with(asked(subscriptions, &params, app.now()))?;
     app.require_event_types(&reseller, &asked.event_types).await?;
     let look = async {
         match &params.event_id {
@@ -210,34 +210,36 @@ fn asked(
     params: &AllParams,
     now: DateTime<Utc>,
 ) -> Result<NotificationsAsked, Problem> {
-    let code = last_answer::code(params.code.as_deref())?;
+    let mut wrong = WrongQuery::default();
+    let code = wrong.take(last_answer::code(params.code.as_deref()));
     for (name, text) in [("eventId", &params.event_id), ("value", &params.value)] {
         let text = text.as_deref();
         if text.is_some_and(|text| text.is_empty() || text.len() > TEXT_MAX_BYTES) {
             let detail = format!("must have 1 to {TEXT_MAX_BYTES} bytes");
-            return Err(Problem::query(name, detail));
+            wrong.add(Problem::query(name, detail));
         }
     }
     if params.event_id.is_some() && params.value.is_some() {
-        return Err(Problem::query(
+        wrong.add(Problem::query(
             "value",
             "cannot be combined with eventId, which names the event already",
         ));
     }
     let earliest = now - SHOWN;
-    Ok(NotificationsAsked {
+    let asked = NotificationsAsked {
         subscriptions,
-        statuses: list::statuses(params.status.as_deref())?,
-        event_types: list::event_types(params.event_type.as_deref())?,
+        statuses: wrong.take(list::statuses(params.status.as_deref())),
+        event_types: wrong.take(list::event_types(params.event_type.as_deref())),
         code,
-        errors: errors(params.error.as_deref())?,
+        errors: wrong.take(errors(params.error.as_deref())),
         value: params.value.clone(),
         since: params.since.map_or(earliest, |since| since.max(earliest)),
         // The clock of the process that took an event in may be a little ahead of ours.
         until: params.until.unwrap_or(now + TimeDelta::days(1)),
-        before: paging::read_id(params.cursor.as_deref())?,
-        limit: paging::limit(params.limit)?,
-    })
+        before: wrong.take(paging::read_id(params.cursor.as_deref())),
+        limit: wrong.take(paging::limit(params.limit)),
+    };
+    wrong.with(Ok(asked))
 }
 
 fn errors(asked: Option<&str>) -> Result<Vec<&'static str>, Problem> {

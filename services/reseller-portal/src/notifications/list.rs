@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
 use http_api::paging::{self, List};
-use http_api::{Id, Params, Problem, words};
+use http_api::{Id, Problem, ReadParams, WrongQuery, words};
 use serde::Deserialize;
 use store::webhook::{LineFilter, NotificationFilter, NotificationRow};
 use uuid::Uuid;
@@ -58,9 +58,9 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<NotificationParams>,
+    ReadParams(params, wrong): ReadParams<NotificationParams>,
 ) -> Result<Json<List<RowDocument>>, Problem> {
-    let filter = filter(id, &params, app.now())?;
+    let filter = wrong.with(filter(id, &params, app.now()))?;
     app.subscription(&reseller, id).await?;
     app.require_event_types(&reseller, &filter.event_types).await?;
     if let Some(event) = &params.event_id {
@@ -111,16 +111,18 @@ pub(crate) fn filter(
     now: DateTime<Utc>,
 ) -> Result<NotificationFilter, Problem> {
     let earliest = now - SHOWN;
-    Ok(NotificationFilter {
+    let mut wrong = WrongQuery::default();
+    let filter = NotificationFilter {
         subscription,
-        statuses: statuses(params.status.as_deref())?,
-        event_types: event_types(params.event_type.as_deref())?,
+        statuses: wrong.take(statuses(params.status.as_deref())),
+        event_types: wrong.take(event_types(params.event_type.as_deref())),
         since: params.since.map_or(earliest, |since| since.max(earliest)),
         // The clock of the process that took an event in may be a little ahead of ours.
         until: params.until.unwrap_or(now + TimeDelta::days(1)),
-        before: paging::read_id(params.cursor.as_deref())?,
-        limit: paging::limit(params.limit)?,
-    })
+        before: wrong.take(paging::read_id(params.cursor.as_deref())),
+        limit: wrong.take(paging::limit(params.limit)),
+    };
+    wrong.with(Ok(filter))
 }
 
 pub(super) fn statuses(text: Option<&str>) -> Result<Vec<NotificationStatus>, Problem> {
@@ -192,15 +194,16 @@ pub(crate) async fn scheduled(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<ScheduledParams>,
+    ReadParams(params, mut wrong): ReadParams<ScheduledParams>,
 ) -> Result<Json<List<RowDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let after = paging::read_at(params.cursor.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(paging::read_at(params.cursor.as_deref()));
     let filter = LineFilter {
-        reasons: reasons(params.reason.as_deref())?,
-        event_types: event_types(params.event_type.as_deref())?,
+        reasons: wrong.take(reasons(params.reason.as_deref())),
+        event_types: wrong.take(event_types(params.event_type.as_deref())),
         day: params.day,
     };
+    wrong.end()?;
     app.subscription(&reseller, id).await?;
     app.require_event_types(&reseller, &filter.event_types).await?;
     let list = app.store.list_scheduled(id, &filter, after, limit);

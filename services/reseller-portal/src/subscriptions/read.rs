@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use http::{HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Problem, ReadParams};
 
 use super::SubscriptionDocument;
 use super::version::version;
@@ -24,10 +24,11 @@ use crate::request::{Manager, PartParams, Reseller};
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    Params(params): Params<PartParams>,
+    ReadParams(params, mut wrong): ReadParams<PartParams>,
 ) -> Result<Json<List<SubscriptionDocument>>, Problem> {
-    let limit = paging::limit(params.limit)?;
-    let after = paging::read_id(params.cursor.as_deref())?;
+    let limit = wrong.take(paging::limit(params.limit));
+    let after = wrong.take(paging::read_id(params.cursor.as_deref()));
+    wrong.end()?;
     let list = app.store.list_subscriptions(&reseller.id, after, limit + 1);
     let found = http_api::by(reseller.deadline, ("the subscriptions", "read"), list).await?;
     let show = |view| SubscriptionDocument::of(view, &app.config);

@@ -127,6 +127,9 @@ async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(
             )
             .await;
     }
+    let several = "/notifications?code=99&status=X&limit=0&since=yesterday";
+    let refused = portal.refused("GET", several, None, (400, "invalid-query")).await;
+    assert_eq!(fields(&refused), ["since", "code", "status", "limit"]);
     for (wanted, said) in [
         ("domain.creatd", "; did you mean domain.created"),
         ("domain.created,domain.unheard_of", "has domain.unheard_of"),

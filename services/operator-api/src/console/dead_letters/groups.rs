@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use explain::words;
-use http_api::{Problem, TakesBodies as _};
+use http_api::{Params, Problem, ReadParams, TakesBodies as _};
 use sha2::{Digest as _, Sha256};
 use store::DeadLetterView;
 use uuid::Uuid;
@@ -308,10 +308,12 @@ pub(super) async fn page(
     rows.truncate(shown);
     about(&app, viewer.deadline, &mut rows).await?;
     let last = if rows.is_empty() && frame.is_readable() {
-        let params = Chosen::default()
+        let Params(params) = Chosen::default()
             .params(frame.now, &[("state", "ALL"), ("limit", "1")])
             .await?;
-        let newest = dead_letters::list(State(app), viewer, params).await?.0;
+        let newest = dead_letters::list(State(app), viewer, ReadParams::of(params))
+            .await?
+            .0;
         newest.items.into_iter().next()
     } else {
         None

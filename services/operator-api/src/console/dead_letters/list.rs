@@ -7,7 +7,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use http_api::{Params, Problem, paging};
+use http_api::{Params, Problem, ReadParams, paging};
 use store::DeadLetterView;
 use tokio::time::Instant;
 
@@ -145,8 +145,8 @@ async fn found(
     while let Some(cursor) = next.take() {
         let more = (limit - letters.len()).to_string();
         let more = [("order", &*order), ("limit", &*more), ("cursor", &*cursor)];
-        let params = chosen.params(frame.now, &more).await?;
-        let part = dead_letters::list(State(Arc::clone(&app)), viewer, params)
+        let Params(params) = chosen.params(frame.now, &more).await?;
+        let part = dead_letters::list(State(Arc::clone(&app)), viewer, ReadParams::of(params))
             .await?
             .0;
         letters.extend(part.items);

@@ -10,7 +10,7 @@ use axum::routing::{MethodRouter, get};
 use domain::counted::of as counted;
 use http::StatusCode;
 use http_api::paging::List;
-use http_api::{Id, Params, Payload, Problem};
+use http_api::{Id, Payload, Problem, ReadParams};
 use uuid::Uuid;
 
 use crate::app::App;
@@ -154,7 +154,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     mut frame: Frame,
-    params: Params<JobParams>,
+    params: ReadParams<JobParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let found = dead_letter_jobs::list(State(app), viewer, params).await;
     let found = frame.filtered(found.map(|list| list.0), &["status"])?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use http_api::{Params, Problem, TakesBodies as _};
+use http_api::{Params, Problem, ReadParams, TakesBodies as _};
 
 use super::{Search, TROUBLE, named, trouble_unknown};
 use crate::app::App;
@@ -68,7 +68,7 @@ pub(super) async fn export(
         let (app, frame, reseller) = (Arc::clone(&app), asked.clone(), reseller.clone());
         async move {
             let Params(search) = export::params::<Search>(&frame, cursor.as_deref()).await?;
-            let params = Params(search.params(reseller));
+            let params = ReadParams::of(search.params(reseller));
             let deadline = app.deadline();
             let list = subscriptions::list(State(app), Viewer { deadline }, params)
                 .await?

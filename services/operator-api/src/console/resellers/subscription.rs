@@ -12,7 +12,7 @@ use chrono::{DateTime, Days, Utc};
 use domain::quota::{day_of, start_of};
 use domain::reason::StateReason;
 pub(in crate::console) use explain::words::waits;
-use http_api::{FieldProblem, Id, Params, Payload, Problem};
+use http_api::{FieldProblem, Id, Payload, Problem, ReadParams};
 use store::PauseView;
 use uuid::Uuid;
 
@@ -145,7 +145,7 @@ async fn page(
     let is_paused = pauses.iter().any(|pause| pause.scope == "subscription");
     let quota = quota(&app, viewer, (&it.reseller_id, id)).await?;
     let (waits, retries) = waiting(&app, viewer, id).await?;
-    let late = Params(of_late(None, Some(id)));
+    let late = ReadParams::of(of_late(None, Some(id)));
     let notifications = notifications::list(state(), viewer, late).await?.0.items;
     let form = if is_paused {
         resume_form(&frame, &key)
@@ -182,7 +182,7 @@ pub(in crate::console) async fn waiting(
             limit: Some(COUNTED_MAX),
             ..of_late(None, Some(id))
         };
-        let part = notifications::list(State(Arc::clone(app)), viewer, Params(params))
+        let part = notifications::list(State(Arc::clone(app)), viewer, ReadParams::of(params))
             .await?
             .0;
         let more = part.next.is_some();

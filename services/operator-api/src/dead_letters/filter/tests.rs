@@ -113,9 +113,9 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "later than since",
         ),
     ] {
-        let wrong = words.read().unwrap_err();
-        assert_eq!(wrong.name, name);
-        assert!(wrong.detail.contains(detail), "{}", wrong.detail);
+        let (_, wrong) = words.read();
+        assert_eq!((wrong.len(), wrong[0].name), (1, name));
+        assert!(wrong[0].detail.contains(detail), "{}", wrong[0].detail);
     }
 }
 
@@ -127,7 +127,7 @@ fn what_is_open_is_meant_unless_something_else_is_said() {
             ..FilterText::default()
         }
         .read()
-        .unwrap()
+        .0
         .state
     };
     assert_eq!(state(None), Some(DeadLetterState::Open));
@@ -137,7 +137,7 @@ fn what_is_open_is_meant_unless_something_else_is_said() {
         job: Some("019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d"),
         ..FilterText::default()
     };
-    let filter = of_job.read().unwrap();
+    let filter = of_job.checked().unwrap();
     assert_eq!(
         (filter.state, filter.job.is_some()),
         (None, true),

@@ -10,7 +10,7 @@ use domain::event::EventError;
 use domain::latency::{Delays, Histogram};
 use http_api::{Id, Problem, ReadParams};
 use serde::{Deserialize, Serialize};
-use store::webhook::{HourCounts, StatisticsDelta, TypeStatistics, TypeSums};
+use store::webhook::{EndedInHour, StatisticsDelta, TypeStatistics, TypeSums};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -183,16 +183,16 @@ pub(crate) async fn without_types(
     Ok(document((id, since, 1), &rows, (&TypeSums::default(), &[])))
 }
 
-/// When the first of so many hours began, and when in them how many notifications were delivered and failed, of several subscriptions together. Whose
-/// they are, is for the caller to know.
+/// When the first of so many hours began, and how many notifications of several subscriptions together were delivered and failed in each. Whose they
+/// are, is for the caller to know.
 pub(crate) async fn ended_of(
     app: &App,
     reseller: &Reseller,
     subscriptions: &[Uuid],
     hours: u32,
-) -> Result<(DateTime<Utc>, Vec<HourCounts>), Problem> {
+) -> Result<(DateTime<Utc>, Vec<EndedInHour>), Problem> {
     let since = began(app, hours);
-    let read = app.store.hour_counts_of(subscriptions, since);
+    let read = app.store.ended_by_hour(subscriptions, since);
     let counts = http_api::by(reseller.deadline, ("the metrics", "read"), read).await?;
     Ok((since, counts))
 }

@@ -91,7 +91,7 @@ pub use search::{NotificationFound, NotificationSearch, NotificationsOf};
 pub use secrets::{EndedSecret, NewSecret, Revoked, Rotated, SecretView, StoredSecret, VALID_SECRETS_MAX};
 pub use sending_again::{AskedAgain, NewTestEvent, Resent, Tested};
 pub use spill::SpillReason;
-pub use statistics::{AttemptEnd, HourCounts, StatisticsDelta};
+pub use statistics::{AttemptEnd, EndedInHour, HourCounts, StatisticsDelta};
 pub use subscription_change::{Changed, CommandOutcome};
 pub use subscription_view::SubscriptionView;
 pub use subscriptions::{NewSubscription, Subscribed};

@@ -63,6 +63,17 @@ pub struct HourCounts {
     pub statuses: BTreeMap<u16, u64>,
 }
 
+/// How many notifications of some subscriptions ended in an hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedInHour {
+    /// The hour in which their last attempts started.
+    pub hour: DateTime<Utc>,
+    /// Those that were delivered.
+    pub delivered: u64,
+    /// Those that had failed for good.
+    pub failed: u64,
+}
+
 impl StatisticsDelta {
     /// Nothing yet, for the hour that holds `at`.
     pub fn new(subscription: Uuid, at: DateTime<Utc>) -> Self {
@@ -235,6 +246,33 @@ impl Store {
                 failed: row.failed.unsigned_abs(),
                 retried: row.retried.unsigned_abs(),
                 statuses: by_code(&row.statuses),
+            })
+            .collect())
+    }
+
+    /// How many notifications of several subscriptions together ended in the hours from `since` on, the earliest hour first; hours of which nothing
+    /// was counted are left out.
+    pub async fn ended_by_hour(
+        &self,
+        subscriptions: &[Uuid],
+        since: DateTime<Utc>,
+    ) -> Result<Vec<EndedInHour>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT hour, sum(delivered)::bigint AS "delivered!", sum(failed)::bigint AS "failed!"
+            FROM delivery_statistics WHERE subscription_id = ANY ($1) AND hour >= $2 GROUP BY hour ORDER BY hour
+            "#,
+            subscriptions,
+            since,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| EndedInHour {
+                hour: row.hour,
+                delivered: row.delivered.unsigned_abs(),
+                failed: row.failed.unsigned_abs(),
             })
             .collect())
     }

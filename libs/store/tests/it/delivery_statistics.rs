@@ -52,4 +52,11 @@ async fn latencies_of_several_subscriptions_are_those_of_their_hours_added_up(po
         .map(|hour| (hour.subscription, hour.delivered, hour.statuses[&200]))
         .collect();
     assert_eq!(told, [(second, 1, 1), (first, 2, 2), (first, 1, 1)]);
+    let mut failed = StatisticsDelta::new(second, now - TimeDelta::hours(1));
+    failed.record(AttemptEnd::Failed, LONGEST, Some(500), 10);
+    store.add_delivery_statistics(&[failed]).await.unwrap();
+    let ended = store.ended_by_hour(&[first, second], since).await.unwrap();
+    let told: Vec<_> = ended.iter().map(|it| (it.delivered, it.failed)).collect();
+    assert_eq!(told, [(1, 0), (2, 1), (1, 0)], "of both, hour by hour");
+    assert!(ended.is_sorted_by_key(|it| it.hour));
 }

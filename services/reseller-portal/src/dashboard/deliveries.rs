@@ -12,7 +12,7 @@ use domain::quota::{day_of, start_of};
 use http_api::{Id, Params, Problem, ReadParams};
 use pages::{Filter, LeavingOut, Markup, Page, Without, see_other};
 use serde::Deserialize;
-use store::webhook::HourCounts;
+use store::webhook::EndedInHour;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -181,7 +181,7 @@ struct Deliveries {
     subscriptions: Vec<SubscriptionDocument>,
     is_of_one: bool,
     /// When the bars begin, and what ended in each hour.
-    ended: (DateTime<Utc>, Vec<HourCounts>),
+    ended: (DateTime<Utc>, Vec<EndedInHour>),
     found: Found,
     leaving_out: LeavingOut,
     /// The event that is looked for and of which no notification was found.
@@ -231,7 +231,7 @@ impl Deliveries {
     fn new(
         frame: Frame,
         all: Option<Vec<SubscriptionDocument>>,
-        ended: (DateTime<Utc>, Vec<HourCounts>),
+        ended: (DateTime<Utc>, Vec<EndedInHour>),
         listed: Listed,
     ) -> Self {
         Self {
@@ -254,7 +254,7 @@ impl Deliveries {
     /// How many were delivered and failed in all hours.
     fn sums(&self) -> (u64, u64) {
         let (_, hours) = &self.ended;
-        let sum = |count: fn(&HourCounts) -> u64| hours.iter().map(count).sum();
+        let sum = |count: fn(&EndedInHour) -> u64| hours.iter().map(count).sum();
         (sum(|hour| hour.delivered), sum(|hour| hour.failed))
     }
 

@@ -59,7 +59,7 @@ async fn groups_say_what_went_wrong_where_and_how_often(rig: &Rig) {
             "4 open in 3 groups",
             "Swrve fails: 503",
             "a message that cannot be read",
-            "https://acme.example",
+            "class=\"mono clip\" title=\"https://acme.example\">https://acme.example<",
             "/console/resellers/acme",
             &format!("/console/subscriptions/{subscription}"),
             "growing",

@@ -199,6 +199,21 @@ test("the page Live says since when it listens, and shows the test event that it
   await page.end();
 });
 
+test("which filter leaves out most is told when a page is opened, and stays while it is live", async () => {
+  const page = await entered();
+  const ticks = [];
+  page.on("response", (answer) => "x-postrider-tick" in answer.request().headers() && ticks.push(answer.text().catch(() => "")));
+  // Nothing is ever delivered there.
+  await page.see(`/app/live?subscription=${content().failing}&status=SENT`);
+  const told = page.locator("#leaving-out");
+  await told.getByText("Status", { exact: true }).waitFor();
+  await until("the page to ask for itself", () => ticks.length > 1);
+  assert.match(await ticks[0], /id="leaving-out" data-stays/);
+  assert.equal(await told.getByText("Status", { exact: true }).count(), 1);
+  assert.equal(await told.getByRole("link", { name: "Clear Status" }).count(), 1);
+  await page.end();
+});
+
 test("a range of time is chosen by dragging over the bars, and not by a click or with Esc", async () => {
   const page = await entered();
   await page.see("/app/deliveries?status=SENT&hours=24");

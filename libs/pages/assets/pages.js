@@ -183,6 +183,12 @@
         if (same) same.open = element.open;
       }
       for (const row of $$("tr[data-at]", main())) $(`#${CSS.escape(row.id || "-")}`, nextMain)?.setAttribute("data-at", "");
+      // What a page that asks for itself is not told again.
+      for (const element of $$("[data-stays]", nextMain)) {
+        const told = document.getElementById(element.id);
+        if (told) element.replaceWith(told.cloneNode(true));
+        else element.remove();
+      }
       // A flash tells of what was done, once.
       for (const flash of $$(":scope > .flash", main())) if (!$(":scope > .flash", nextMain)) nextMain.prepend(flash.cloneNode(true));
     }

@@ -7,7 +7,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
 use chrono_tz::Tz;
 use explain::words;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_api::{FieldProblem, Problem, ProblemKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use url::form_urlencoded;
@@ -18,6 +18,8 @@ use crate::preferences::Preferences;
 
 /// The cookie with what was just done, which the next page says.
 pub const FLASH: &str = "__Host-pr_flash";
+/// What a live page says when it asks for itself, without its person.
+pub const TICK: HeaderName = HeaderName::from_static("x-postrider-tick");
 /// Longest text that says what was done, in bytes.
 const FLASH_MAX_BYTES: usize = 1_000;
 /// What the cookie begins with where nothing was done. The text after it is escaped, and never has it.
@@ -115,6 +117,8 @@ pub struct Frame {
     pub flash: Option<Flash>,
     /// When it was asked for.
     pub now: DateTime<Utc>,
+    /// Whether the page asks for itself, since it is live: its person has seen it.
+    pub is_tick: bool,
     /// What is wrong with the filters of the list on the page.
     pub wrong: Vec<FieldProblem>,
     /// Where the pages begin.
@@ -137,6 +141,7 @@ impl Frame {
             preferences: Preferences::of(headers),
             flash: cookie(headers, FLASH).and_then(Flash::read),
             now,
+            is_tick: headers.contains_key(TICK),
             wrong: Vec::new(),
             home,
             assets,

@@ -1,5 +1,6 @@
 //! Which of the filters of an empty list leaves out most. A page asks for its list without each of them, and nothing is counted further than
-//! a part of a list goes.
+//! a part of a list goes. A live page that asks for itself does not try them once more: it keeps what it was told when it was opened, or when its
+//! filters were changed.
 
 use std::cmp::Reverse;
 
@@ -85,6 +86,8 @@ impl Without {
 #[template(path = "leaving_out.html")]
 pub struct LeavingOut {
     without: Vec<Without>,
+    /// Whether the page keeps what it was told.
+    is_tick: bool,
 }
 
 impl HtmlSafe for LeavingOut {}
@@ -100,6 +103,7 @@ impl LeavingOut {
         });
         Self {
             without: without.collect(),
+            is_tick: frame.is_tick,
         }
     }
 
@@ -108,9 +112,10 @@ impl LeavingOut {
         self.without.len()
     }
 
-    /// Those to ask for the list without, one after the other.
+    /// Those to ask for the list without, one after the other; none for a page that asks for itself.
     pub fn to_try(&mut self) -> impl Iterator<Item = &mut Without> {
-        self.without.iter_mut().take(TRIED_MAX)
+        let tried = if self.is_tick { 0 } else { TRIED_MAX };
+        self.without.iter_mut().take(tried)
     }
 
     /// Those without which there are rows: the one that leaves out most first.
@@ -119,6 +124,10 @@ impl LeavingOut {
         let mut telling: Vec<_> = self.without.iter().filter(has_rows).collect();
         telling.sort_by_key(|one| Reverse(one.found.map(|(count, has_more)| (has_more, count))));
         telling
+    }
+
+    fn tells(&self) -> bool {
+        !self.telling().is_empty() || self.is_by_several()
     }
 
     /// What the first of those that tell something does.
@@ -141,11 +150,12 @@ mod tests {
     use std::sync::LazyLock;
 
     use chrono::DateTime;
-    use http::HeaderMap;
+    use http::{HeaderMap, HeaderValue};
     use serde::Deserialize;
 
     use super::*;
     use crate::assets::Assets;
+    use crate::frame::TICK;
 
     const FILTERS: [Filter; 3] = [
         Filter::new("Status", &["status"]),
@@ -154,12 +164,16 @@ mod tests {
     ];
 
     fn leaving_out(query: &str) -> LeavingOut {
+        asked_for_with(query, &HeaderMap::new())
+    }
+
+    fn asked_for_with(query: &str, headers: &HeaderMap) -> LeavingOut {
         static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets::new("/x", &[]));
         let address = format!("/x/list?{query}");
         let frame = Frame::new(
             ("/x", &*ASSETS),
             String::new(),
-            &HeaderMap::new(),
+            headers,
             address,
             DateTime::UNIX_EPOCH,
         );
@@ -197,6 +211,26 @@ mod tests {
             assert_eq!(said.contains("None of the 2 filters alone"), is_told, "{said}");
             assert_eq!(said.trim().is_empty(), !is_told, "{said}");
         }
+    }
+
+    #[test]
+    fn a_live_page_that_asks_for_itself_keeps_what_it_was_told() {
+        let tick = HeaderMap::from_iter([(TICK, HeaderValue::from_static("1"))]);
+        for (query, kept) in [("status=FAILED&since=1", 1), ("limit=25", 0)] {
+            let mut list = asked_for_with(query, &tick);
+            assert_eq!(list.to_try().count(), 0, "nothing is asked for");
+            let said = list.render().expect("a page");
+            let place = "<div id=\"leaving-out\" data-stays></div>";
+            assert_eq!(said.matches(place).count(), kept, "{said}");
+        }
+        let mut opened = leaving_out("status=FAILED");
+        assert_eq!(opened.to_try().count(), 1);
+        opened.to_try().for_each(|one| one.found(2, false));
+        let said = opened.render().expect("a page");
+        assert!(
+            said.contains("<div id=\"leaving-out\"><p") && !said.contains("data-stays"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
     let has_flash = cookie(&headers, FLASH).is_some();
     request.extensions_mut().insert(caller);
     request.extensions_mut().insert(frame.clone());
-    let response = if headers.contains_key(visit::TICK) {
+    let response = if frame.is_tick {
         status::following(next.run(request)).await
     } else {
         next.run(request).await

@@ -7,12 +7,12 @@ use askama::Template;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use domain::key::{KeyDigest, Role, format_token};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_api::{Caller, Problem, ProblemKind, Remembered, TakesBodies as _, by};
 use moka::future::Cache;
 use oidc::Provider;
 pub(crate) use pages::Fields;
-use pages::{Preferences, is_safe};
+use pages::{Preferences, TICK, is_safe};
 use serde::Deserialize;
 use store::{Act, VisitBy};
 use telemetry::Metric;
@@ -32,9 +32,6 @@ const KEPT: Duration = Duration::from_mins(15);
 const VISITS: u64 = 1_000;
 /// What is served to those whose visit cannot be looked up: what is known without the database.
 const WITHOUT_DATABASE: [&str; 2] = [HOME, "/console/system"];
-
-/// What a live page says when it asks for itself, without its person.
-pub(super) const TICK: HeaderName = HeaderName::from_static("x-postrider-tick");
 
 /// Visits that were looked up of late.
 pub(crate) struct Visits {

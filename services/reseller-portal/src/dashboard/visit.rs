@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use domain::key::{KeyDigest, format_token};
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use http_api::{Problem, Remembered, Strangers, by};
-use pages::{append_cookie, cookie, see_other};
+use pages::{TICK, append_cookie, cookie, see_other};
 use store::{Act, EndVisits, PortalVisit};
 
 use crate::app::App;
@@ -16,8 +16,6 @@ use crate::app::App;
 const COOKIE: &str = "__Host-pr_app";
 /// The cookie of a visit in a frame; the browser keeps it for that frame's page alone.
 const FRAMED_COOKIE: &str = "__Host-pr_embed";
-/// What a live page says when it asks for itself, without its person.
-const TICK: HeaderName = HeaderName::from_static("x-postrider-tick");
 
 /// Visits that were looked up of late.
 #[derive(Default)]

@@ -147,6 +147,14 @@ async fn an_empty_list_names_the_filter_that_leaves_out_most(portal: Portal) {
         live.contains("<strong>Status</strong> leaves them out: without it there are 25 or more."),
         "{live}"
     );
+    // A page that asks for itself keeps that, and nothing is looked for once more.
+    let path = format!("/app/live?subscription={one}&status=RETRY");
+    let tick = browser.request("GET", &path).header("x-postrider-tick", "1");
+    let again = browser.send(tick).await.html;
+    assert!(
+        again.contains("id=\"leaving-out\" data-stays") && !again.contains("leaves them out"),
+        "{again}"
+    );
     let alone = browser
         .see(&format!("/app/s/{other}/deliveries?eventType=domain.deleted"))
         .await;

@@ -222,6 +222,31 @@ test("what is selected stays so on the other pages of the list, and all of it is
   await those.forget();
 });
 
+test("a job takes what it is about from the selection when it was made, and not before or later", async () => {
+  const those = await failed("used", 3);
+  const list = `/console/dead-letters/list?${those.query}`;
+  const page = await signedIn("operator");
+  await page.see(list);
+  await page.locator("[data-check]").nth(0).check();
+  await page.locator("[data-check]").nth(1).check();
+  await page.getByRole("button", { name: "Replay the selected…" }).click();
+  await page.getByText("2 chosen one by one").waitFor();
+  await page.see(list);
+  await page.getByText("2 selected", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Replay the selected…" }).click();
+  await page.getByRole("button", { name: "Replay 2", exact: true }).click();
+  await page.waitForURL(/\/console\/jobs\/[0-9a-f-]{36}$/);
+  const job = new URL(page.url()).pathname;
+  await page.see(list);
+  await page.getByText("0 selected", { exact: true }).waitFor();
+  await page.locator("[data-check]").last().check();
+  await page.see(job);
+  await page.see(list);
+  await page.getByText(/^1 selected/).waitFor();
+  await page.end();
+  await those.forget();
+});
+
 test("a form that is gone back to may be sent with what is typed in it", async () => {
   const page = await signedIn("operator");
   await page.see("/console/lanes/push/pause");

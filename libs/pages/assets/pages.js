@@ -319,8 +319,18 @@
     field.value = others.join(" ");
     form.method = others.length ? "post" : "get";
   };
+  // What a form is about leaves the selection once that was made, as its page says; until then, and when that page is seen later, it stays.
+  const use = ({ dataset, elements }) => sessionStorage.setItem(`used ${dataset.uses}`, `${elements.job.value} ${elements.ids.value}`);
+  const clear = ({ clears, job }) => {
+    const [made, ...used] = (sessionStorage.getItem(`used ${clears}`) || "").split(" ");
+    if (made !== job) return;
+    sessionStorage.removeItem(`used ${clears}`);
+    const values = selection(clears);
+    for (const value of used) values.delete(value);
+    select(clears, values);
+  };
   const prepare = () => {
-    for (const { dataset } of $$("[data-clears]")) select(dataset.clears, []);
+    for (const { dataset } of $$("[data-clears]")) clear(dataset);
     for (const field of $$("input[data-expect]")) {
       const button = $('button:not([type="button"])', field.form);
       if (button) button.disabled = field.value.trim() !== field.dataset.expect;
@@ -526,6 +536,7 @@
   document.addEventListener("input", prepare);
   document.addEventListener("submit", (event) => {
     if (event.target.dataset.kept) bring(event.target);
+    if (event.target.dataset.uses) use(event.target);
     if (!event.target.hasAttribute("data-filters")) return;
     event.preventDefault();
     void visit(queryOf(event.target));

@@ -411,6 +411,7 @@ async fn more_are_chosen_by_identifier_than_an_address_holds(rig: &Rig) {
             "Discard 1,001 dead letters",
             "1,001 chosen one by one",
             "data-expect=\"1001\"",
+            "data-uses=\"dead-letters of ",
             "postrider dead-letters discard $(cat ids.txt)",
         ],
     );
@@ -423,12 +424,14 @@ async fn more_are_chosen_by_identifier_than_an_address_holds(rig: &Rig) {
         ("number", "1001"),
         ("note", "a"),
     ];
-    let (_, page) = operator.act("/console/jobs", &fields).await;
+    let (to, page) = operator.act("/console/jobs", &fields).await;
+    let job = to.rsplit('/').next().unwrap();
     holds(
         &page,
         &[
             "1,001 dead letters are discarded",
             "data-clears=\"dead-letters of ",
+            &format!(" data-job=\"{job}\""),
         ],
     );
 

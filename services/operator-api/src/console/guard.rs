@@ -114,7 +114,15 @@ struct ProblemPage {
 
 /// Where the form of a refused act stands, when that is not the address that it is sent to.
 #[derive(Clone)]
-pub(super) struct FormAt(pub(super) String);
+pub(super) struct FormAt {
+    /// Where the person comes back to.
+    pub(super) address: String,
+    /// What is more than an address holds: where a form with these fields leads to the page of the act.
+    pub(super) kept: Option<Kept>,
+}
+
+/// Where a form is sent to, and its fields.
+pub(super) type Kept = (&'static str, Vec<(&'static str, String)>);
 
 #[derive(Template)]
 #[template(path = "step_up.html")]
@@ -123,6 +131,8 @@ struct StepUp {
     details: Details,
     /// Where the provider asks the person.
     again: String,
+    /// The form that this page keeps meanwhile.
+    kept: Option<Kept>,
 }
 
 #[derive(Template)]
@@ -144,7 +154,7 @@ async fn page_of(
     (frame, theme): (Option<Frame>, &'static str),
     asked: Option<&str>,
 ) -> Response {
-    let (head, details) = match details_of(response).await {
+    let (mut head, details) = match details_of(response).await {
         Ok(found) => found,
         Err(other) => return other,
     };
@@ -153,13 +163,16 @@ async fn page_of(
     let seconds = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
     let mut page = match frame {
         Some(mut frame) if details.kind == AUTHENTICATION_TOO_OLD.uri() => {
-            if let Some(FormAt(address)) = head.extensions.get() {
-                frame.address.clone_from(address);
+            let mut kept = None;
+            if let Some(form) = head.extensions.remove::<FormAt>() {
+                frame.address = form.address;
+                kept = form.kept;
             }
             Page(StepUp {
                 again: provider::again_at(&frame.address),
                 frame,
                 details,
+                kept,
             })
             .into_response()
         }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::ids::identifiers;
 use crate::console::dead_letters::Chosen;
 use crate::console::frame::Frame;
+use crate::console::guard::FormAt;
 use crate::console::visit::Fields;
 use crate::note;
 
@@ -125,11 +126,32 @@ impl Draft {
         self.chosen.link("/console/jobs/new", &pairs)
     }
 
-    /// The same with the numbers and the order that were typed into it; the list, where it is about more than an address holds.
-    pub(super) fn typed_address(&self) -> String {
-        if self.ids.len() > IDS_IN_ADDRESS {
-            return "/console/dead-letters/list".to_owned();
+    /// Where it is gone on with once a person has shown who it is. What is about more than an address holds stays in the fields of a form, and the
+    /// person comes back to the list.
+    pub(super) fn form(&self) -> FormAt {
+        if self.ids.len() <= IDS_IN_ADDRESS {
+            return FormAt {
+                address: self.typed_address(),
+                kept: None,
+            };
         }
+        let own = [
+            ("action", self.action.clone()),
+            ("chosen", "ids".to_owned()),
+            ("ids", self.ids.join(" ")),
+            ("order", self.order.clone()),
+            ("note", self.note.clone()),
+        ];
+        let fields = self.numbers.iter().cloned().chain(own);
+        let fields = fields.filter(|(_, value)| !value.is_empty());
+        FormAt {
+            address: "/console/dead-letters/list".to_owned(),
+            kept: Some(("/console/jobs/new", fields.collect())),
+        }
+    }
+
+    /// Where its form stands, with the numbers and the order that were typed into it.
+    fn typed_address(&self) -> String {
         let typed = self.numbers.iter().map(|(name, typed)| (*name, typed.as_str()));
         let typed = typed.chain([("order", self.order.as_str())]);
         let query = form_urlencoded::Serializer::new(String::new())

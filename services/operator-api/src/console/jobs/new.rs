@@ -22,7 +22,6 @@ use super::endpoint_pace::{bears, busiest};
 use super::shown::skipped;
 use crate::console::dead_letters::{Chosen, cause, moment};
 use crate::console::frame::{Frame, Page, done};
-use crate::console::guard::FormAt;
 use crate::console::markup::Markup;
 use crate::console::visit::Fields;
 use crate::dead_letter_jobs;
@@ -349,7 +348,7 @@ pub(super) async fn start(operator: Operator, frame: Frame, fields: Fields) -> R
         }
         Err(problem) if problem.kind() == AUTHENTICATION_TOO_OLD => {
             let mut response = problem.into_response();
-            response.extensions_mut().insert(FormAt(draft.typed_address()));
+            response.extensions_mut().insert(draft.form());
             Ok(response)
         }
         Err(problem) => Err(problem),

@@ -104,6 +104,56 @@ async fn discarding_many_needs_a_person_who_has_just_shown_who_it_is(pool: PgPoo
 }
 
 #[testkit::test]
+async fn what_an_address_does_not_hold_is_kept_while_a_person_shows_who_it_is(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.authenticated_ago = 301);
+    let browser = signed_in(&rig, &provider, "on-call").await;
+    let many = "INSERT INTO dead_letters (lane, reason, fingerprint, detail)
+        SELECT 'push', 'MALFORMED', 'malformed', 'a test' FROM generate_series(1, 1001) RETURNING id::text";
+    let ids: Vec<String> = sqlx::query_scalar(many).fetch_all(&rig.it.pool).await.unwrap();
+    let ids = ids.join(" ");
+    let fields = [
+        ("action", "discard"),
+        ("chosen", "ids"),
+        ("ids", &*ids),
+        ("perSecond", "7"),
+        ("note", "a \"test\""),
+        ("counted", "1001"),
+        ("number", "1001"),
+    ];
+    let held = format!("name=\"ids\" value=\"{ids}\"");
+    let page = browser.refused(JOBS, &fields, 403).await;
+    let start = "/console/sign-in/start?again=1&#38;next=%2Fconsole%2Fdead-letters%2Flist";
+    holds(
+        &page,
+        &[
+            "Show once more who you are",
+            &format!("href=\"{start}\" target=\"_blank\""),
+            "<form method=\"post\" action=\"/console/jobs/new\">",
+            &held,
+            "name=\"perSecond\" value=\"7\"",
+        ],
+    );
+
+    provider.change(|mood| mood.authenticated_ago = 1);
+    let back = begin(&browser, &provider, &start.replace("&#38;", "&")).await;
+    assert_eq!(browser.get(&back).await.status, 303);
+    let form = browser.post("/console/jobs/new", &fields[..5]).await;
+    assert_eq!(form.status, 200, "{}", form.html);
+    holds(
+        &form.html,
+        &[
+            "Discard 1,001 dead letters",
+            &held,
+            "name=\"perSecond\" inputmode=\"numeric\" value=\"7\"",
+            ">a &#34;test&#34;</textarea>",
+        ],
+    );
+    browser.act(JOBS, &fields).await;
+    assert_eq!(entries(&rig, "dead-letter-job.create").await.len(), 1);
+}
+
+#[testkit::test]
 async fn what_is_dangerous_at_once_is_so_in_slices(pool: PgPool) {
     let (rig, provider) = rig_with(pool, None).await;
     provider.change(|mood| mood.authenticated_ago = 301);

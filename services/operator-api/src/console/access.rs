@@ -2,6 +2,8 @@
 //!
 //! A key is shown once, on the page that answers the form: no redirect could carry it, and nothing keeps it.
 
+mod export;
+
 use std::sync::Arc;
 
 use askama::Template;
@@ -51,6 +53,16 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route(HERE, get(page))
         .route("/console/access/keys", get(ask_for_key).post(make))
+        .route("/console/access/keys/export", get(export::of_keys))
+        .route("/console/access/visits/export", get(export::of_visits))
+        .route(
+            "/console/access/portal-visits/export",
+            get(export::of_portal_visits),
+        )
+        .route(
+            "/console/access/portal-links/export",
+            get(export::of_portal_links),
+        )
         .route(
             "/console/access/keys/{id}/revoke",
             get(ask_to_revoke).post(revoke),
@@ -81,6 +93,11 @@ struct Access {
 impl Access {
     fn roles(&self) -> &'static [(&'static str, &'static str)] {
         &ROLES
+    }
+
+    /// The lists of the page as files.
+    fn files(&self) -> [export::Written; 4] {
+        export::files(&self.frame)
     }
 
     /// Whether keys that were revoked or have expired are shown as well.

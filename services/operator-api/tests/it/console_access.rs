@@ -155,6 +155,45 @@ async fn a_visit_is_ended_by_administrators(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn who_has_access_is_a_file_without_what_gives_it(rig: &Rig) {
+    let key = rig.key_of(Role::Viewer).await;
+    let viewer = Browser::with_key(rig, &key).await;
+    let page = viewer.see("/console/access?revoked=true&limit=25").await;
+    holds(
+        &page,
+        &[
+            "/console/access/keys/export?format=csv&#38;revoked=true\"",
+            "/console/access/visits/export?format=json\"",
+        ],
+    );
+    let cookie = viewer.cookie("__Host-pr_console");
+    for (list, heads, least) in [
+        ("keys", "id,name,roles,", 2),
+        ("visits", "id,name,roles,", 1),
+        ("portal-visits", "id,resellerId,personId,", 0),
+        ("portal-links", "id,resellerId,personId,", 0),
+    ] {
+        let path = format!("/console/access/{list}/export?format=");
+        let csv = viewer.get(&format!("{path}csv")).await;
+        assert_eq!(csv.status, 200, "{list}: {csv:?}");
+        assert!(csv.html.starts_with(heads), "{list}: {}", csv.html);
+        let json = viewer.get(&format!("{path}json")).await.html;
+        let rows: Value = serde_json::from_str(&json).unwrap();
+        let count = rows["items"].as_array().unwrap().len();
+        assert_eq!(csv.html.lines().count(), count + 1, "{list}: {}", csv.html);
+        assert!(count >= least, "{list}: {json}");
+        for never in [&*key, &*cookie, "digest", "token"] {
+            assert!(!csv.html.contains(never), "{list}: {}", csv.html);
+            assert!(!json.contains(never), "{list}: {json}");
+        }
+    }
+    for wrong in ["keys/export?format=xls", "visits/export?format=csv&revoked=true"] {
+        let answer = viewer.get(&format!("/console/access/{wrong}")).await;
+        assert_eq!(answer.status, 400, "{wrong}: {answer:?}");
+    }
+}
+
+#[testkit::test]
 async fn limits_are_set_on_the_page_of_the_subscription(rig: &Rig) {
     let id = SubscriptionRow::active().make(&rig.it.pool).await;
     let (place, form) = (

@@ -1,9 +1,13 @@
-//! An attempt to deliver a notification, in sentences. Pure.
+//! An attempt to deliver a notification, in sentences and as far as it took time. Pure.
 
+use chrono::{DateTime, Utc};
+use domain::notification::NotificationStatus;
 use domain::push::AttemptStatus;
+use store::timeline::NotificationTimeline;
 use store::webhook::DeliveryAttemptView;
 
-use crate::explanation::sentence;
+use crate::course::{Attempted, Due};
+use crate::explanation::{Rules, sentence};
 use crate::item::{after, is_lost};
 use crate::reseller::Sentence;
 use crate::words::endpoint;
@@ -70,4 +74,36 @@ pub(crate) fn cause_of(attempt: &DeliveryAttemptView) -> String {
         attempt.response_status.map(i32::from),
         attempt.error.as_deref(),
     )
+}
+
+/// When it is tried again, as it is recorded.
+pub(crate) fn retried_at(it: &NotificationTimeline) -> Option<DateTime<Utc>> {
+    it.next_attempt_at
+        .filter(|_| it.status == NotificationStatus::Retry)
+}
+
+/// The attempts of a notification as far as they took time. By chance a retry is due somewhat earlier than is said here, so that no pause before
+/// it is taken for the cause; how far an answer put it off is not recorded.
+pub(crate) fn attempted(it: &NotificationTimeline, rules: &Rules) -> impl Iterator<Item = Attempted> {
+    let policy = rules.delivery_retry.with(it.subscription.retry_plan);
+    it.history.iter().map(move |attempt| {
+        let ended_at = Attempted::end(attempt.started_at, attempt.millis);
+        let before = if attempt.number > it.resent_after {
+            it.resent_after
+        } else {
+            0
+        };
+        let retried_at = policy.next_attempt_at(ended_at, attempt.number - before, None, 1.0);
+        Attempted {
+            number: attempt.number,
+            started_at: attempt.started_at,
+            millis: attempt.millis,
+            goes_on: attempt.status == AttemptStatus::InProcess && attempt.millis.is_none(),
+            next: match (attempt.millis, attempt.response_status) {
+                (None, _) => Due::At(ended_at),
+                (Some(_), None) => Due::At(retried_at),
+                (Some(_), Some(_)) => Due::NotBefore(retried_at),
+            },
+        }
+    })
 }

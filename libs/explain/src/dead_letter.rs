@@ -29,7 +29,7 @@ pub fn describe(
         .with("fingerprint", &letter.fingerprint)
         .with("detail", &letter.detail);
     let (mut lines, standing) = match subject {
-        Some(subject) => (subject.story, Some(subject.headline)),
+        Some(subject) => (subject.story, Some((subject.headline_code, subject.headline))),
         None => (Vec::new(), None),
     };
     // What it is about tells of its dead letters too.
@@ -42,49 +42,61 @@ pub fn describe(
     lines.extend(of_acts(acts.iter().filter(|act| !is_told(act))));
     lines.extend(resolution);
     lines.sort_by_key(|line| line.at);
-    let standing = standing.map_or(String::new(), |standing| {
-        format!(" Where that stands: {standing}")
-    });
+    let mut said = headline(letter, &about, context);
+    if let Some((code, standing)) = standing {
+        said.text.push_str(&format!(" Where that stands: {standing}"));
+        said = said.with("stands", code);
+    }
+    let of = (letter.id, "deadLetter", letter.state.to_string());
     Explanation {
-        id: letter.id,
-        kind: "deadLetter",
-        state: letter.state.to_string(),
-        headline: format!("{}{standing}", headline(letter, &about, context)),
         story: lines,
-        next: next(letter),
-        delay: None,
         commands: commands(letter),
+        ..Explanation::new(of, said, next(letter))
     }
 }
 
-fn headline(letter: &DeadLetterView, about: &str, context: &Context) -> String {
+fn headline(letter: &DeadLetterView, about: &str, context: &Context) -> Sentence {
     let by = letter.resolved_by.as_deref().unwrap_or("an operator");
     let at = letter
         .resolved_at
         .map_or(String::new(), |at| format!(", {}", context.when(at)));
-    match letter.state {
-        DeadLetterState::Replayed => format!("Was replayed by {by}{at}; it was about {about}."),
+    let (code, text) = match letter.state {
+        DeadLetterState::Replayed => (
+            "replayed",
+            format!("Was replayed by {by}{at}; it was about {about}."),
+        ),
         DeadLetterState::Discarded => {
             let note = letter.note.as_deref().unwrap_or("no reason given");
-            sentence(&format!(
-                "Was discarded by {by}{at}; it was about {about}: {note}"
-            ))
+            let text = format!("Was discarded by {by}{at}; it was about {about}: {note}");
+            ("discarded", sentence(&text))
         }
-        DeadLetterState::Open => format!(
-            "Waits for an operator since {}; it is about {about}.",
-            context.when(letter.created_at)
+        DeadLetterState::Open => (
+            "open",
+            format!(
+                "Waits for an operator since {}; it is about {about}.",
+                context.when(letter.created_at)
+            ),
         ),
-    }
+    };
+    Sentence::new(code, text)
+        .with("push", letter.push)
+        .with("notification", letter.notification)
+        .with("since", letter.created_at)
+        .with("at", letter.resolved_at)
+        .with("by", &letter.resolved_by)
+        .with("note", &letter.note)
 }
 
 fn next(letter: &DeadLetterView) -> Next {
-    Next::some_time(match (letter.state, letter.reason) {
-        (DeadLetterState::Open, DeadLetterReason::Malformed) => {
-            "Nothing, until an operator discards it: what cannot be read cannot be replayed."
-        }
-        (DeadLetterState::Open, _) => "Nothing, until an operator replays or discards it.",
-        _ => "Nothing: it is resolved.",
-    })
+    let (code, text) = match (letter.state, letter.reason) {
+        (DeadLetterState::Open, DeadLetterReason::Malformed) => (
+            "discard",
+            "Nothing, until an operator discards it: what cannot be read cannot be replayed.",
+        ),
+        (DeadLetterState::Open, _) => ("resolve", "Nothing, until an operator replays or discards it."),
+        _ => ("done", "Nothing: it is resolved."),
+    };
+    Next::some_time(code, text)
 }
 
 fn commands(letter: &DeadLetterView) -> Vec<String> {

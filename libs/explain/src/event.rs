@@ -5,8 +5,8 @@ use domain::subscription::PausedBy;
 use store::PauseView;
 use store::webhook::{EventNotification, EventView};
 
+use crate::afterwards::Afterwards;
 use crate::explanation::{Context, Explanation, Line, Next, end_of, resolve, said_of, sentence};
-use crate::notification::Afterwards;
 use crate::reseller::Sentence;
 use crate::words::{endpoint, number, of};
 
@@ -38,39 +38,48 @@ pub fn describe(event: &EventView, context: &Context) -> Explanation {
         (_, 0, _) => "ENDED",
         _ => "WAITING",
     };
+    let mut said = match &event.missed {
+        Some(missed) if notifications.is_empty() && missed.is_empty() => Sentence::new(
+            "no-subscription",
+            "Matched nothing: its reseller had no subscription when it came. It is stored, and nothing is sent.",
+        ),
+        _ => headline(notifications.len(), sent, failed, waiting),
+    };
+    let held = held_back(event, context);
+    said.text.push_str(&held);
+    let said = said.with("isHeldBack", !held.is_empty());
+    let next = next(event, waiting, context);
     Explanation {
-        id: event.id,
-        kind: "event",
-        state: state.to_owned(),
-        headline: match &event.missed {
-            Some(missed) if notifications.is_empty() && missed.is_empty() => {
-                "Matched nothing: its reseller had no subscription when it came. It is stored, and nothing is sent.".to_owned()
-            }
-            _ => headline(notifications.len(), sent, failed, waiting) + &held_back(event, context),
-        },
         story: lines(event, context),
-        next: next(event, waiting, context),
-        delay: None,
         commands: commands(event, context),
+        ..Explanation::new((event.id, "event", state.to_owned()), said, next)
     }
 }
 
-fn headline(all: usize, sent: usize, failed: usize, waiting: usize) -> String {
+fn headline(all: usize, sent: usize, failed: usize, waiting: usize) -> Sentence {
     let count = |count: usize| number(count as u64);
-    match all {
-        0 => "Matched no subscription that was active when it came; it is stored, and nothing is sent."
-            .to_owned(),
-        1 if sent == 1 => "Its one notification was delivered.".to_owned(),
-        1 if failed == 1 => "Its one notification will not be delivered.".to_owned(),
-        1 => "Its one notification is still to be delivered.".to_owned(),
-        _ => format!(
-            "Of its {} notifications {} delivered, {} still to be delivered, and {} will not be.",
-            count(all),
-            of(sent as u64, "is", "are"),
-            of(waiting as u64, "is", "are"),
-            count(failed)
+    let of_all = format!(
+        "Of its {} notifications {} delivered, {} still to be delivered, and {} will not be.",
+        count(all),
+        of(sent as u64, "is", "are"),
+        of(waiting as u64, "is", "are"),
+        count(failed)
+    );
+    let (code, text) = match all {
+        0 => (
+            "no-match",
+            "Matched no subscription that was active when it came; it is stored, and nothing is sent.",
         ),
-    }
+        1 if sent == 1 => ("delivered", "Its one notification was delivered."),
+        1 if failed == 1 => ("not-delivered", "Its one notification will not be delivered."),
+        1 => ("waits", "Its one notification is still to be delivered."),
+        _ => ("several", of_all.as_str()),
+    };
+    Sentence::new(code, text)
+        .with("notifications", all)
+        .with("delivered", sent)
+        .with("waiting", waiting)
+        .with("failed", failed)
 }
 
 fn lines(event: &EventView, context: &Context) -> Vec<Line> {
@@ -163,25 +172,43 @@ fn next(event: &EventView, waiting: usize, context: &Context) -> Next {
         .partition(|it| it.waits_for().is_some());
     let pause = paused.first().and_then(|it| pause_of(it, event, context));
     let ends = paused.first().map(|it| match pause {
-        Some(pause) => end_of(pause, &format!("the {} {}", pause.scope, pause.key)),
-        None if it.waits_for() == Some(PausedBy::Reseller) => {
-            "when its reseller resumes the subscription, unless it is too old by then".to_owned()
-        }
-        None => "when an operator resumes it".to_owned(),
+        Some(pause) => (
+            "resumed",
+            end_of(pause, &format!("the {} {}", pause.scope, pause.key)),
+        ),
+        None if it.waits_for() == Some(PausedBy::Reseller) => (
+            "resumed-by-reseller",
+            "when its reseller resumes the subscription, unless it is too old by then".to_owned(),
+        ),
+        None => ("resumed", "when an operator resumes it".to_owned()),
     });
-    if let (Some(ends), true) = (&ends, open.is_empty()) {
-        return Next {
-            at: pause.and_then(|pause| pause.until),
-            text: format!("It goes on {ends}."),
-        };
-    }
+    let ends = match ends {
+        Some((code, ends)) if open.is_empty() => {
+            let next = Next::some_time(code, format!("It goes on {ends}."))
+                .with("scope", pause.map(|pause| &pause.scope))
+                .with("key", pause.map(|pause| &pause.key));
+            return Next {
+                at: pause.and_then(|pause| pause.until),
+                ..next
+            };
+        }
+        ends => ends,
+    };
     let ahead = open.iter().filter_map(|it| it.next_attempt_at);
     let mut next = match ahead.filter(|at| *at > context.now).min() {
-        Some(at) => Next::at(at, "The next attempt that waits for a time is made."),
-        None => Next::some_time("What waits is sent in the turn of its subscription."),
+        Some(at) => Next::at(
+            at,
+            "next-attempt",
+            "The next attempt that waits for a time is made.",
+        ),
+        None => Next::some_time(
+            "sent-in-turn",
+            "What waits is sent in the turn of its subscription.",
+        ),
     };
-    if let Some(ends) = ends {
+    if let Some((code, ends)) = ends {
         next.text = format!("{} What is paused goes on {ends}.", next.text);
+        return next.with("pausedOnes", code);
     }
     next
 }
@@ -198,7 +225,7 @@ fn after_the_end(event: &EventView, context: &Context) -> Next {
         Afterwards::of(it.reason.as_ref(), by_itself, it.dead_letter.is_some())
     });
     let Some(most) = afterwards.max() else {
-        return Next::some_time("Nothing: it is done.");
+        return Next::some_time("done", "Nothing: it is done.");
     };
     let mut next = most.next();
     if event.notifications.len() > 1 {

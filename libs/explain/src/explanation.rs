@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::course::Stop;
 use crate::delay::{Cause, Delay};
-use crate::reseller::Sentence;
+use crate::reseller::{Sentence, named};
 use crate::words::{time, when};
 
 /// What became of one thing, in sentences. The shape is documented in docs/cli.md and stable.
@@ -36,6 +36,12 @@ pub struct Explanation {
         example = "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 2 of 5 failed with 503."
     )]
     pub headline: String,
+    /// Which headline it is; stable.
+    #[schema(value_type = String, example = "retry")]
+    pub headline_code: &'static str,
+    /// What the headline names, by the name of each part; times are RFC 3339.
+    #[schema(value_type = Object)]
+    pub headline_params: Map<String, Value>,
     /// What happened, in the order in which it did.
     pub story: Vec<Line>,
     /// What happens next.
@@ -44,6 +50,29 @@ pub struct Explanation {
     pub delay: Option<Delay>,
     /// Commands that help, or show more.
     pub commands: Vec<String>,
+}
+
+impl Explanation {
+    /// How it stands with what has this identifier, kind and state; what happened, the delay and the commands are still to be added.
+    pub(crate) fn new(
+        (id, kind, state): (Uuid, &'static str, String),
+        headline: Sentence,
+        next: Next,
+    ) -> Self {
+        let Sentence { code, params, text } = headline;
+        Self {
+            id,
+            kind,
+            state,
+            headline: text,
+            headline_code: code,
+            headline_params: params,
+            story: Vec::new(),
+            next,
+            delay: None,
+            commands: Vec::new(),
+        }
+    }
 }
 
 /// Something that happened.
@@ -81,6 +110,12 @@ impl Line {
 pub struct Next {
     /// When; null when that depends on something else than time.
     pub at: Option<DateTime<Utc>>,
+    /// Which sentence it is; stable.
+    #[schema(value_type = String, example = "queued")]
+    pub code: &'static str,
+    /// What it names, by the name of each part; times are RFC 3339.
+    #[schema(value_type = Object)]
+    pub params: Map<String, Value>,
     /// What.
     #[schema(example = "The retry-worker puts it into the queue again.")]
     pub text: String,
@@ -88,18 +123,26 @@ pub struct Next {
 
 impl Next {
     /// Something that is not a matter of time.
-    pub(crate) fn some_time(text: impl Into<String>) -> Self {
+    pub(crate) fn some_time(code: &'static str, text: impl Into<String>) -> Self {
         Self {
             at: None,
+            code,
+            params: Map::new(),
             text: text.into(),
         }
     }
 
-    pub(crate) fn at(at: DateTime<Utc>, text: impl Into<String>) -> Self {
+    pub(crate) fn at(at: DateTime<Utc>, code: &'static str, text: impl Into<String>) -> Self {
         Self {
             at: Some(at),
-            text: text.into(),
+            ..Self::some_time(code, text)
         }
+    }
+
+    /// The same, which names this.
+    pub(crate) fn with(mut self, name: &str, value: impl Serialize) -> Self {
+        named(&mut self.params, name, value);
+        self
     }
 }
 
@@ -208,11 +251,27 @@ pub(crate) fn end_of(pause: &PauseView, what: &str) -> String {
     format!("when {what} is resumed{by_itself}")
 }
 
+/// The headline of what a pause holds back.
+pub(crate) fn held_back(pause: &PauseView) -> Sentence {
+    let text = sentence(&format!("Is held back: {}", said_of(pause)));
+    Sentence::new("paused", text)
+        .with("scope", &pause.scope)
+        .with("key", &pause.key)
+        .with("by", &pause.paused_by)
+        .with("since", pause.paused_at)
+        .with("until", pause.until)
+        .with("note", &pause.note)
+}
+
 /// What follows for what a pause holds back; `what` is paused.
 pub(crate) fn after_pause(pause: &PauseView, what: &str) -> Next {
+    let text = format!("It goes on {}.", end_of(pause, what));
+    let next = Next::some_time("resumed", text)
+        .with("scope", &pause.scope)
+        .with("key", &pause.key);
     Next {
         at: pause.until,
-        text: format!("It goes on {}.", end_of(pause, what)),
+        ..next
     }
 }
 
@@ -312,6 +371,11 @@ pub(crate) fn of_acts<'a>(acts: impl IntoIterator<Item = &'a AuditView>) -> impl
 /// Of what a recovery after a restore has ended, and what is held or was discarded since.
 pub(crate) const POSSIBLY_SENT: &str =
     "May have been sent: the database was restored to a moment at which it had not ended.";
+
+/// The same as a headline.
+pub(crate) fn possibly_sent() -> Sentence {
+    Sentence::new("possibly-sent", POSSIBLY_SENT)
+}
 
 /// Text with a full stop, unless it has one.
 pub(crate) fn sentence(text: &str) -> String {

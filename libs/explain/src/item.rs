@@ -7,6 +7,7 @@ use store::{AuditView, DeadLetterView};
 use uuid::Uuid;
 
 use crate::explanation::{Context, Next, open, resolve, sentence};
+use crate::reseller::Sentence;
 use crate::words::{length, relative};
 
 /// The fingerprints of what was cancelled, a notification or a push.
@@ -30,55 +31,74 @@ impl Item<'_> {
     pub(crate) fn in_memory(
         &self,
         (answer, left): (&str, &str),
-        queued: impl FnOnce() -> (String, Next),
-    ) -> (String, Next) {
+        queued: impl FnOnce() -> (Sentence, Next),
+    ) -> (Sentence, Next) {
         let overdue = self.leased_until.filter(|until| *until < self.context.now);
         match (self.claimed, overdue) {
-            (true, None) => (
-                format!("Is being sent: attempt {}.", self.attempts),
-                Next::some_time(format!("{answer} decides.")),
-            ),
-            (true, Some(at)) => (
-                format!(
+            (true, None) => {
+                let text = format!("Is being sent: attempt {}.", self.attempts);
+                (
+                    Sentence::new("sending", text).with("attempt", self.attempts),
+                    Next::some_time("answer-decides", format!("{answer} decides.")),
+                )
+            }
+            (true, Some(at)) => {
+                let text = format!(
                     "The outcome of attempt {} is overdue since {}: its sender has died, or does not reach the database.",
                     self.attempts,
                     self.context.when(at)
-                ),
-                Next::some_time(format!(
-                    "A retry-worker rescues it: it is sent again if {left} are left."
-                )),
-            ),
+                );
+                let overdue = Sentence::new("outcome-overdue", text).with("attempt", self.attempts);
+                let next = format!("A retry-worker rescues it: it is sent again if {left} are left.");
+                (
+                    overdue.with("since", at),
+                    Next::some_time("attempt-rescued", next),
+                )
+            }
             (false, None) => queued(),
-            (false, Some(at)) => (
-                format!(
+            (false, Some(at)) => {
+                let text = format!(
                     "Was in the queue and is overdue since {}: its message is lost.",
                     self.context.when(at)
-                ),
-                Next::some_time("A retry-worker rescues it: it is put into the queue again."),
-            ),
+                );
+                let next = "A retry-worker rescues it: it is put into the queue again.";
+                (
+                    Sentence::new("message-lost", text).with("since", at),
+                    Next::some_time("message-rescued", next),
+                )
+            }
         }
     }
 
     /// That it was cancelled, and by whom.
-    pub(crate) fn cancelled(&self) -> String {
-        sentence(&format!("Was cancelled{}", self.cancelled_by()))
+    pub(crate) fn cancelled(&self) -> Sentence {
+        let text = sentence(&format!("Was cancelled{}", self.cancelled_by()));
+        let by = self.cancellation();
+        Sentence::new("cancelled", text)
+            .with("at", by.map(|(at, ..)| at))
+            .with("by", by.map(|(_, by, _)| by))
+            .with("note", by.and_then(|(.., note)| note))
     }
 
-    /// Who has cancelled it, as far as that is known: many that are cancelled at once have no act of their own, but a dead letter each, or the
-    /// act about all of them if they stay delivered.
+    /// Who has cancelled it, when and why, as it follows that it was cancelled.
     pub(crate) fn cancelled_by(&self) -> String {
+        self.cancellation().map_or(String::new(), |(at, by, note)| {
+            let note = note.unwrap_or("no reason given");
+            let when = relative(at, self.context.now);
+            format!(" by {by}, {when}: {note}")
+        })
+    }
+
+    /// When, by whom and why it was cancelled, as far as that is known: many that are cancelled at once have no act of their own, but a dead letter
+    /// each, or the act about all of them if they stay delivered.
+    fn cancellation(&self) -> Option<(DateTime<Utc>, &str, Option<&str>)> {
         let actions = ["cancel", "cancel-many"].map(|action| format!("{}.{action}", self.kind));
         let mut acts = self.acts.iter().rev();
         let act = acts.find(|act| actions.contains(&act.action));
         let by_act = act.map(|act| (act.at, act.actor.as_str(), act.note.as_deref()));
         // An act before that may have cancelled an earlier sending again.
         let by = [self.cancelled_by_letter(), by_act].into_iter().flatten();
-        let by = by.max_by_key(|(at, ..)| *at);
-        by.map_or(String::new(), |(at, by, note)| {
-            let note = note.unwrap_or("no reason given");
-            let when = relative(at, self.context.now);
-            format!(" by {by}, {when}: {note}")
-        })
+        by.max_by_key(|(at, ..)| *at)
     }
 
     /// When, by whom and why it was cancelled, by the dead letter of that.

@@ -1,6 +1,7 @@
 //! What became of a push, an event, a notification or a dead letter, and how it stands with a subscription, in sentences: what happened, why it is where it is, what comes
 //! next, and what helps. Pure: who asks reads the rows, and everything that people see says it in the same words.
 
+mod afterwards;
 mod attempt;
 mod course;
 mod dead_letter;

@@ -2,74 +2,37 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
-use domain::push::AttemptStatus;
 use domain::quota::day_of;
 use domain::reason::NotificationReason;
 use domain::subscription::SubscriptionState;
 use store::timeline::NotificationTimeline;
 
-use crate::attempt::{cause_of, said_of_attempt};
-use crate::course::{Attempted, Course, Due};
+use crate::afterwards::Afterwards;
+use crate::attempt::{attempted, cause_of, retried_at, said_of_attempt};
+use crate::course::{Course, Due};
 use crate::delay::{Delay, delay};
 use crate::explanation::{
-    Context, Explanation, Line, Next, POSSIBLY_SENT, Rules, after_pause, of_acts, of_dead_letters, of_pauses,
-    open, said_of, sentence, stops_of,
+    Context, Explanation, Line, Next, after_pause, held_back, of_acts, of_dead_letters, of_pauses, open,
+    possibly_sent, sentence, stops_of,
 };
 use crate::item::{Item, last_failure};
 use crate::reseller::Sentence;
 use crate::words::{endpoint, number, of, waits};
 
-/// What may still become of a notification that was not delivered and has ended, by how much that is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Afterwards {
-    /// Nothing: an operator has cancelled it.
-    Cancelled,
-    /// Its reseller may ask for it.
-    Resend,
-    /// The same, or an operator resolves its dead letter.
-    DeadLetter,
-    /// It is sent again when its endpoint works.
-    ByItself,
-}
-
-impl Afterwards {
-    /// `by_itself` says whether an outage gave it up and what that gives up is sent again.
-    pub(crate) fn of(reason: Option<&NotificationReason>, by_itself: bool, has_dead_letter: bool) -> Self {
-        match reason {
-            Some(NotificationReason::Cancelled) => Self::Cancelled,
-            _ if by_itself => Self::ByItself,
-            _ if has_dead_letter => Self::DeadLetter,
-            _ => Self::Resend,
-        }
-    }
-
-    pub(crate) fn next(self) -> Next {
-        Next::some_time(match self {
-            Self::Cancelled => "Nothing: what was cancelled is not sent any more.",
-            Self::Resend => "Nothing, unless its reseller asks for it again.",
-            Self::DeadLetter => {
-                "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it."
-            }
-            Self::ByItself => {
-                "Is sent again by itself within minutes after the endpoint has taken another one, three times at most."
-            }
-        })
-    }
-}
-
 /// What became of a notification.
 pub fn describe(history: &NotificationTimeline, context: &Context) -> Explanation {
     let describer = Describer { history, context };
     let (headline, next) = describer.state();
+    let of = (
+        history.id.uuid(),
+        "notification",
+        history.status.as_str().to_owned(),
+    );
     Explanation {
-        id: history.id.uuid(),
-        kind: "notification",
-        state: history.status.as_str().to_owned(),
-        headline,
         story: describer.lines(),
-        next,
         delay: describer.delay(),
         commands: describer.commands(),
+        ..Explanation::new(of, headline, next)
     }
 }
 
@@ -219,17 +182,13 @@ impl Describer<'_> {
     }
 
     /// The headline, and what happens next.
-    fn state(&self) -> (String, Next) {
+    fn state(&self) -> (Sentence, Next) {
         let it = self.history;
         match it.status {
-            NotificationStatus::Sent => (self.delivered(), Next::some_time("Nothing: it is done.")),
+            NotificationStatus::Sent => (self.delivered(), Next::some_time("done", "Nothing: it is done.")),
             NotificationStatus::Failed => {
-                let headline = format!(
-                    "Will not be sent again: attempt {} {}",
-                    it.attempts,
-                    self.last_failure()
-                );
-                (headline, self.after_the_end())
+                let begins = format!("Will not be sent again: attempt {}", it.attempts);
+                (self.failed("failed", &begins), self.after_the_end())
             }
             NotificationStatus::GivenUp => self.given_up(),
             NotificationStatus::InMemory => self.in_memory(),
@@ -244,10 +203,11 @@ impl Describer<'_> {
     }
 
     /// That it was delivered, and why it was not sent again.
-    fn delivered(&self) -> String {
+    fn delivered(&self) -> Sentence {
         let it = self.history;
         if it.resend_ended_at().is_none() {
-            return format!("The endpoint accepted it at attempt {}.", it.attempts);
+            let text = format!("The endpoint accepted it at attempt {}.", it.attempts);
+            return Sentence::new("delivered", text).with("attempt", it.attempts);
         }
         let why = match it.resend_cancellation() {
             Some(_) => sentence(&format!(
@@ -260,14 +220,16 @@ impl Describer<'_> {
         let when = it
             .finished_at
             .map_or(String::new(), |at| format!(", {}", self.context.when(at)));
-        format!(
-            "It stays delivered: the endpoint accepted it at attempt {}{when}. {why}",
-            it.accepted_at_attempt().unwrap_or(it.resent_after)
-        )
+        let attempt = it.accepted_at_attempt().unwrap_or(it.resent_after);
+        let text = format!("It stays delivered: the endpoint accepted it at attempt {attempt}{when}. {why}");
+        Sentence::new("stays-delivered", text)
+            .with("attempt", attempt)
+            .with("at", it.finished_at)
+            .with("isCancelled", it.resend_cancellation().is_some())
     }
 
     /// What keeps everything of its subscription, or all of the lane, from being sent.
-    fn obstacle(&self) -> Option<(String, Next)> {
+    fn obstacle(&self) -> Option<(Sentence, Next)> {
         let it = self.history;
         let subscription = &it.subscription;
         if subscription.deleted_at.is_some() || subscription.state == SubscriptionState::Deactivated {
@@ -276,46 +238,50 @@ impl Describer<'_> {
             } else {
                 "deactivated"
             };
+            let text = format!(
+                "Will not be sent: its subscription is {how} ({}).",
+                subscription.reason
+            );
+            let next = "A retry-worker gives it up within a minute. A replay sends it when the subscription is active again.";
             return Some((
-                format!(
-                    "Will not be sent: its subscription is {how} ({}).",
-                    subscription.reason
-                ),
-                Next::some_time(
-                    "A retry-worker gives it up within a minute. A replay sends it when the subscription is active again.",
-                ),
+                Sentence::new(how, text).with("reason", subscription.reason.to_string()),
+                Next::some_time("given-up", next),
             ));
         }
         if let Some(pause) = self.pause() {
-            return Some((
-                sentence(&format!("Is held back: {}", said_of(pause))),
-                after_pause(pause, "that"),
-            ));
+            return Some((held_back(pause), after_pause(pause, "that")));
         }
         if let Some(at) = subscription.paused_at {
+            let text = format!(
+                "Is held back: its reseller has paused the subscription, {}.",
+                self.context.when(at)
+            );
+            let next = "It goes on when the reseller resumes the subscription, unless it is too old by then.";
             return Some((
-                format!(
-                    "Is held back: its reseller has paused the subscription, {}.",
-                    self.context.when(at)
-                ),
-                Next::some_time(
-                    "It goes on when the reseller resumes the subscription, unless it is too old by then.",
-                ),
+                Sentence::new("paused-by-reseller", text).with("since", at),
+                Next::some_time("resumed-by-reseller", next),
             ));
         }
         if subscription.state == SubscriptionState::PendingVerification {
             return Some((
-                "Is held back: the endpoint of its subscription is not verified.".to_owned(),
-                Next::some_time("It goes on when the endpoint has answered its challenge."),
+                Sentence::new(
+                    "unverified",
+                    "Is held back: the endpoint of its subscription is not verified.",
+                ),
+                Next::some_time(
+                    "verified",
+                    "It goes on when the endpoint has answered its challenge.",
+                ),
             ));
         }
         self.outage()
     }
 
     /// What is so while its subscription is sent nothing but probes.
-    fn outage(&self) -> Option<(String, Next)> {
+    fn outage(&self) -> Option<(Sentence, Next)> {
         let class = self.history.subscription.withheld_for?;
         let next = Next::some_time(
+            "released",
             "It is sent by itself when endpoints answer again, the oldest of each subscription first. No attempt is used up \
              meanwhile, and nothing is given up.",
         );
@@ -325,17 +291,23 @@ impl Describer<'_> {
             .iter()
             .find(|hold| hold.class == class.as_str())
         else {
-            let headline =
+            let text =
                 format!("Was held back because most endpoints failed in the class {class}; that is over.");
+            let headline = Sentence::new("outage-over", text).with("class", class.as_str());
             return Some((headline, next));
         };
         let probes = of(hold.probes.unsigned_abs(), "probe has", "probes have");
-        let headline = sentence(&format!(
+        let text = sentence(&format!(
             "Is held back: most endpoints fail in the class {class} since {}, its own among them. {probes} been sent; the last \
              answer was: {}",
             self.context.when(hold.since),
             hold.last_answer
         ));
+        let headline = Sentence::new("withheld", text)
+            .with("class", class.as_str())
+            .with("since", hold.since)
+            .with("probes", hold.probes)
+            .with("lastAnswer", &hold.last_answer);
         Some((headline, next))
     }
 
@@ -345,13 +317,14 @@ impl Describer<'_> {
         self.context.pause_of(&it.reseller, it.subscription.id)
     }
 
-    fn scheduled(&self) -> (String, Next) {
+    fn scheduled(&self) -> (Sentence, Next) {
         let it = self.history;
         let due = it.next_attempt_at.unwrap_or(it.updated_at);
         let next = if due > self.context.now {
-            Next::at(due, "The retry-worker puts it into the queue.")
+            Next::at(due, "queued", "The retry-worker puts it into the queue.")
         } else {
             Next::some_time(
+                "queued-soon",
                 "It is due: the retry-worker puts it into the queue within seconds, as soon as there is room.",
             )
         };
@@ -359,26 +332,29 @@ impl Describer<'_> {
             return (self.over_quota(due), next);
         }
         if it.reason == Some(NotificationReason::Postponed) {
-            let headline = format!(
+            let text = format!(
                 "Was put off for want of something of our own, without an attempt: {}.",
                 self.context.when(due)
             );
-            return (headline, next);
+            return (Sentence::new("postponed", text).with("at", due), next);
         }
         let rate = it
             .subscription
             .requests_per_second
             .or(self.context.rules.requests_per_second);
-        let rate = rate.map_or(String::new(), |rate| format!(", {}", number(rate.into())));
-        let headline = format!(
-            "Waits in line for its subscription's requests per second{rate}: its turn comes at {}.",
+        let said = rate.map_or(String::new(), |rate| format!(", {}", number(rate.into())));
+        let text = format!(
+            "Waits in line for its subscription's requests per second{said}: its turn comes at {}.",
             self.context.when(due)
         );
+        let headline = Sentence::new("rate", text)
+            .with("perSecond", rate)
+            .with("at", due);
         (headline, next)
     }
 
     /// When the day that was charged last lies ahead, by a clock that was wrong, today has nothing left.
-    fn over_quota(&self, due: DateTime<Utc>) -> String {
+    fn over_quota(&self, due: DateTime<Utc>) -> Sentence {
         let subscription = &self.history.subscription;
         let today = day_of(self.context.now, self.context.rules.quota_zone);
         let quota = subscription.daily_quota.unwrap_or(self.context.rules.daily_quota);
@@ -392,29 +368,36 @@ impl Describer<'_> {
             day if day == today + TimeDelta::days(1) => "tomorrow".to_owned(),
             day => day.to_string(),
         };
-        format!(
+        let text = format!(
             "Waits in line until {day}: quota {} of {} used today. By the quota as it is now, its turn comes at {}.",
             number(used.into()),
             number(quota.into()),
             self.context.when(due)
-        )
+        );
+        Sentence::new("quota", text)
+            .with("used", used)
+            .with("quota", quota)
+            .with("at", due)
     }
 
-    fn pending(&self) -> (String, Next) {
+    fn pending(&self) -> (Sentence, Next) {
         let next = "The retry-worker puts it into the queue in the turn of its subscription.";
-        let headline = match &self.history.reason {
-            Some(NotificationReason::Busy) => {
-                "Waits because as many notifications of its subscription are being sent as may be at once."
-            }
-            Some(NotificationReason::Paused) => {
-                "Was held back by a pause that has ended; it waits for room in the queue."
-            }
-            Some(NotificationReason::Unverified) => {
-                "Was held back until its endpoint was verified; it waits for room in the queue."
-            }
-            _ => "Waits for room in the queue.",
+        let (code, text) = match &self.history.reason {
+            Some(NotificationReason::Busy) => (
+                "busy",
+                "Waits because as many notifications of its subscription are being sent as may be at once.",
+            ),
+            Some(NotificationReason::Paused) => (
+                "pause-over",
+                "Was held back by a pause that has ended; it waits for room in the queue.",
+            ),
+            Some(NotificationReason::Unverified) => (
+                "verified",
+                "Was held back until its endpoint was verified; it waits for room in the queue.",
+            ),
+            _ => ("waits-room", "Waits for room in the queue."),
         };
-        (headline.to_owned(), Next::some_time(next))
+        (Sentence::new(code, text), Next::some_time("queued-in-turn", next))
     }
 
     fn item(&self) -> Item<'_> {
@@ -432,22 +415,24 @@ impl Describer<'_> {
         }
     }
 
-    fn in_memory(&self) -> (String, Next) {
+    fn in_memory(&self) -> (Sentence, Next) {
         self.item().in_memory(("The endpoint's answer", "retries"), || {
             self.obstacle().unwrap_or_else(|| {
-                let since = self.context.when(self.history.updated_at);
+                let since = self.history.updated_at;
+                let text = format!("Is in the queue, since {}.", self.context.when(since));
                 (
-                    format!("Is in the queue, since {since}."),
-                    Next::some_time("It is sent in the turn of its subscription."),
+                    Sentence::new("in-queue", text).with("since", since),
+                    Next::some_time("sent-in-turn", "It is sent in the turn of its subscription."),
                 )
             })
         })
     }
 
-    fn retry(&self) -> (String, Next) {
+    fn retry(&self) -> (Sentence, Next) {
         let it = self.history;
+        let ahead = it.next_attempt_at.filter(|at| *at > self.context.now);
         if it.attempts == it.resent_after {
-            let headline = match it.next_attempt_at.filter(|at| *at > self.context.now) {
+            let text = match ahead {
                 Some(at) => format!(
                     "It was asked to be sent again, and is due at {}.",
                     self.context.when(at)
@@ -455,8 +440,11 @@ impl Describer<'_> {
                 None => "It was asked to be sent again, and is due.".to_owned(),
             };
             return (
-                headline,
-                Next::some_time("The retry-worker puts it into the queue within seconds."),
+                Sentence::new("resent", text).with("at", ahead),
+                Next::some_time(
+                    "queued-soon",
+                    "The retry-worker puts it into the queue within seconds.",
+                ),
             );
         }
         let retry = it.attempts - it.resent_after.min(it.attempts);
@@ -465,44 +453,47 @@ impl Describer<'_> {
             .retry_plan
             .retries(self.context.rules.delivery_retry.max_retries);
         let retries = retries.max(retry);
-        let failure = self.last_failure();
-        match it.next_attempt_at.filter(|at| *at > self.context.now) {
-            Some(at) => (
-                format!(
-                    "Retry {retry} of {retries} is at {}: attempt {} {failure}",
-                    self.context.when(at),
-                    it.attempts
-                ),
-                Next::at(at, "The retry-worker sends it again."),
-            ),
-            None => (
-                format!(
-                    "Retry {retry} of {retries} is due: attempt {} {failure}",
-                    it.attempts
-                ),
-                Next::some_time("The retry-worker sends it again in the turn of its subscription."),
-            ),
-        }
+        let attempt = it.attempts;
+        let (headline, next) = match ahead {
+            Some(at) => {
+                let when = self.context.when(at);
+                let begins = format!("Retry {retry} of {retries} is at {when}: attempt {attempt}");
+                (
+                    self.failed("retry", &begins).with("at", at),
+                    Next::at(at, "retried", "The retry-worker sends it again."),
+                )
+            }
+            None => {
+                let begins = format!("Retry {retry} of {retries} is due: attempt {attempt}");
+                let next = "The retry-worker sends it again in the turn of its subscription.";
+                (
+                    self.failed("retry-due", &begins),
+                    Next::some_time("retried-in-turn", next),
+                )
+            }
+        };
+        (headline.with("retry", retry).with("retries", retries), next)
     }
 
-    fn given_up(&self) -> (String, Next) {
+    fn given_up(&self) -> (Sentence, Next) {
         let it = self.history;
         let headline = match &it.reason {
             Some(NotificationReason::SubscriptionDeleted) => {
-                "Given up: its subscription was deleted.".to_owned()
+                Sentence::new("given-up-deleted", "Given up: its subscription was deleted.")
             }
-            Some(NotificationReason::SubscriptionDeactivated) => {
-                "Given up: its subscription was deactivated. A replay of the subscription sends it."
-                    .to_owned()
-            }
-            Some(NotificationReason::Expired) => "Given up: it had waited for too long.".to_owned(),
-            Some(NotificationReason::Cancelled) => self.item().cancelled(),
-            Some(reason) if reason.is_possibly_sent() => POSSIBLY_SENT.to_owned(),
-            _ => format!(
-                "Given up: the last of {} {}",
-                of(it.attempts.into(), "attempt", "attempts"),
-                self.last_failure()
+            Some(NotificationReason::SubscriptionDeactivated) => Sentence::new(
+                "given-up-deactivated",
+                "Given up: its subscription was deactivated. A replay of the subscription sends it.",
             ),
+            Some(NotificationReason::Expired) => {
+                Sentence::new("given-up-expired", "Given up: it had waited for too long.")
+            }
+            Some(NotificationReason::Cancelled) => self.item().cancelled(),
+            Some(reason) if reason.is_possibly_sent() => possibly_sent(),
+            _ => {
+                let attempts = of(it.attempts.into(), "attempt", "attempts");
+                self.failed("given-up", &format!("Given up: the last of {attempts}"))
+            }
         };
         (headline, self.after_the_end())
     }
@@ -515,10 +506,21 @@ impl Describer<'_> {
         Afterwards::of(it.reason.as_ref(), by_itself, has_dead_letter).next()
     }
 
-    fn last_failure(&self) -> String {
-        last_failure(&self.history.history, |attempt| {
+    /// A headline that ends in what the last attempt failed for.
+    fn failed(&self, code: &'static str, begins: &str) -> Sentence {
+        let it = self.history;
+        let failure = last_failure(&it.history, |attempt| {
             attempt.error_type.as_ref().map(|_| cause_of(attempt))
-        })
+        });
+        let mut latest = it.history.iter().rev();
+        let last = latest.find(|attempt| attempt.error_type.is_some());
+        Sentence::new(code, format!("{begins} {failure}"))
+            .with("attempt", it.attempts)
+            .with(
+                "errorType",
+                last.and_then(|attempt| attempt.error_type.as_deref()),
+            )
+            .with("status", last.and_then(|attempt| attempt.response_status))
     }
 
     fn commands(&self) -> Vec<String> {
@@ -532,36 +534,4 @@ impl Describer<'_> {
         let retry = waits.then(|| format!("postrider retry-now notification {}", it.id.uuid()));
         self.item().commands(resume.into_iter().chain(raise).chain(retry))
     }
-}
-
-/// When it is tried again, as it is recorded.
-pub(crate) fn retried_at(it: &NotificationTimeline) -> Option<DateTime<Utc>> {
-    it.next_attempt_at
-        .filter(|_| it.status == NotificationStatus::Retry)
-}
-
-/// The attempts of a notification as far as they took time. By chance a retry is due somewhat earlier than is said here, so that no pause before
-/// it is taken for the cause; how far an answer put it off is not recorded.
-pub(crate) fn attempted(it: &NotificationTimeline, rules: &Rules) -> impl Iterator<Item = Attempted> {
-    let policy = rules.delivery_retry.with(it.subscription.retry_plan);
-    it.history.iter().map(move |attempt| {
-        let ended_at = Attempted::end(attempt.started_at, attempt.millis);
-        let before = if attempt.number > it.resent_after {
-            it.resent_after
-        } else {
-            0
-        };
-        let retried_at = policy.next_attempt_at(ended_at, attempt.number - before, None, 1.0);
-        Attempted {
-            number: attempt.number,
-            started_at: attempt.started_at,
-            millis: attempt.millis,
-            goes_on: attempt.status == AttemptStatus::InProcess && attempt.millis.is_none(),
-            next: match (attempt.millis, attempt.response_status) {
-                (None, _) => Due::At(ended_at),
-                (Some(_), None) => Due::At(retried_at),
-                (Some(_), Some(_)) => Due::NotBefore(retried_at),
-            },
-        }
-    })
 }

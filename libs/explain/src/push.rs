@@ -11,8 +11,8 @@ use store::timeline::PushTimeline;
 use crate::course::{Attempted, Course, Due, Stop};
 use crate::delay::{Cause, Delay, delay};
 use crate::explanation::{
-    Context, Explanation, Line, Next, POSSIBLY_SENT, after_pause, of_acts, of_dead_letters, of_pauses, open,
-    said_of, sentence, stops_of,
+    Context, Explanation, Line, Next, after_pause, held_back, of_acts, of_dead_letters, of_pauses, open,
+    possibly_sent, said_of, sentence, stops_of,
 };
 use crate::item::{Item, after, is_lost, last_failure};
 use crate::reseller::Sentence;
@@ -22,15 +22,16 @@ use crate::words::{answer, length, of, time};
 pub fn describe(history: &PushTimeline, context: &Context) -> Explanation {
     let describer = Describer { history, context };
     let (headline, next) = describer.state();
+    let of = (
+        history.push.id.uuid(),
+        "push",
+        history.push.status.as_str().to_owned(),
+    );
     Explanation {
-        id: history.push.id.uuid(),
-        kind: "push",
-        state: history.push.status.as_str().to_owned(),
-        headline,
         story: describer.lines(),
-        next,
         delay: describer.delay(),
         commands: describer.commands(),
+        ..Explanation::new(of, headline, next)
     }
 }
 
@@ -179,7 +180,7 @@ impl Describer<'_> {
     }
 
     /// The headline, and what happens next.
-    fn state(&self) -> (String, Next) {
+    fn state(&self) -> (Sentence, Next) {
         let push = &self.history.push;
         match push.status {
             PushStatus::Scheduled => self.scheduled(),
@@ -187,49 +188,51 @@ impl Describer<'_> {
             PushStatus::InMemory => self.in_memory(),
             PushStatus::Retry => self.retry(),
             PushStatus::Sent => {
-                let headline = format!("Swrve accepted it at attempt {}.", push.attempts);
-                (headline, Next::some_time("Nothing: it is done."))
+                let text = format!("Swrve accepted it at attempt {}.", push.attempts);
+                let headline = Sentence::new("delivered", text).with("attempt", push.attempts);
+                (headline, Next::some_time("done", "Nothing: it is done."))
             }
             PushStatus::Failed => {
-                let headline = format!(
-                    "Will not be sent: attempt {} {}",
-                    push.attempts,
-                    self.last_failure()
-                );
-                (headline, self.after_the_end())
+                let begins = format!("Will not be sent: attempt {}", push.attempts);
+                (self.failed("failed", &begins), self.after_the_end())
             }
             PushStatus::GivenUp => self.given_up(),
         }
     }
 
-    fn scheduled(&self) -> (String, Next) {
+    fn scheduled(&self) -> (Sentence, Next) {
         let due = self.history.push.next_attempt_at;
         let is_ahead = due.is_some_and(|at| at > self.context.now);
         if !is_ahead && let Some(paused) = self.paused() {
             return paused;
         }
         match due {
-            Some(at) if is_ahead => (
-                format!(
+            Some(at) if is_ahead => {
+                let text = format!(
                     "Waits for its sending window, which opens at {}.{}",
                     self.context.when(at),
                     self.paused_besides(),
-                ),
-                Next::at(
-                    at,
-                    "The retry-worker puts it into the queue, and it is sent if its window is still open then.",
-                ),
-            ),
+                );
+                let next = "The retry-worker puts it into the queue, and it is sent if its window is still open then.";
+                (
+                    Sentence::new("waits-window", text).with("at", at),
+                    Next::at(at, "queued-in-window", next),
+                )
+            }
             _ => (
-                "Its sending window is open; it waits to be put into the queue.".to_owned(),
+                Sentence::new(
+                    "window-open",
+                    "Its sending window is open; it waits to be put into the queue.",
+                ),
                 Next::some_time(
+                    "queued-soon",
                     "The retry-worker puts it into the queue within seconds, as soon as there is room.",
                 ),
             ),
         }
     }
 
-    fn pending(&self) -> (String, Next) {
+    fn pending(&self) -> (Sentence, Next) {
         if let Some(paused) = self.stopped() {
             return paused;
         }
@@ -237,27 +240,26 @@ impl Describer<'_> {
         let why = if self.history.push.reason == Some(PushReason::Replayed)
             && push.replayed_after == push.attempts
         {
-            "It was replayed and waits for room in the queue".to_owned()
+            Sentence::new("replayed", "It was replayed and waits for room in the queue")
         } else if push.history.is_empty() {
-            "Waits for room in the queue".to_owned()
+            Sentence::new("waits-room", "Waits for room in the queue")
         } else {
-            format!(
-                "Waits for room in the queue, to be sent again: attempt {} {}",
-                push.attempts,
-                self.last_failure()
-            )
+            let begins = format!(
+                "Waits for room in the queue, to be sent again: attempt {}",
+                push.attempts
+            );
+            self.failed("waits-room-again", &begins)
         };
+        let mut headline = self.with_place(why);
+        headline.text = sentence(&headline.text);
         let next = "The retry-worker puts it into the queue as soon as there is room, the oldest first.";
-        (
-            sentence(&format!("{why}{}", self.place())),
-            self.within_window(Next::some_time(next)),
-        )
+        (headline, self.within_window(Next::some_time("queued", next)))
     }
 
-    /// How many are before it, and how long that takes at the pace of the lane, which it never exceeds and does not always reach.
-    fn place(&self) -> String {
+    /// The same with how many are before it, and how long that takes at the pace of the lane, which it never exceeds and does not always reach.
+    fn with_place(&self, mut said: Sentence) -> Sentence {
         let Some(Ahead { pushes, are_all }) = self.history.ahead.filter(|ahead| ahead.pushes > 0) else {
-            return String::new();
+            return said;
         };
         let pace = self.context.rules.push_pace;
         let takes = length(pace.saturating_mul(u32::try_from(pushes).unwrap_or(u32::MAX)));
@@ -266,8 +268,11 @@ impl Describer<'_> {
         } else {
             ("more than ", "more than")
         };
-        let pushes = of(pushes, "push is", "pushes are");
-        format!("; {more}{pushes} before it, which takes {least} {takes}")
+        let counted = of(pushes, "push is", "pushes are");
+        said.text.push_str(&format!(
+            "; {more}{counted} before it, which takes {least} {takes}"
+        ));
+        said.with("ahead", pushes).with("aheadAreAll", are_all)
     }
 
     fn item(&self) -> Item<'_> {
@@ -285,85 +290,92 @@ impl Describer<'_> {
         }
     }
 
-    fn in_memory(&self) -> (String, Next) {
+    fn in_memory(&self) -> (Sentence, Next) {
         let push = &self.history.push;
         let is_sent = push.claimed && push.leased_until.is_none_or(|until| until >= self.context.now);
         if let (true, Some(hold)) = (is_sent, self.hold()) {
             let since = self.context.when(hold.since);
-            let headline =
+            let text =
                 format!("Is being sent as a probe: Swrve is out of order, and the lane held, since {since}.");
+            let headline = Sentence::new("probe", text)
+                .with("attempt", push.attempts)
+                .with("since", hold.since);
             let next = "Swrve's answer decides: when it accepts this push, all others follow; else this one waits again, and no attempt is used up.";
-            return (headline, Next::some_time(next));
+            return (headline, Next::some_time("probe-decides", next));
         }
         self.item().in_memory(("Swrve's answer", "attempts"), || {
             self.stopped().unwrap_or_else(|| {
-                let since = self.context.when(self.history.push.updated_at);
+                let since = push.updated_at;
+                let text = format!("Is in the queue, since {}", self.context.when(since));
+                let mut headline = self.with_place(Sentence::new("in-queue", text).with("since", since));
+                headline.text.push('.');
                 let next = "The dispatcher that leads sends it when its turn comes.";
                 (
-                    format!("Is in the queue, since {since}{}.", self.place()),
-                    self.within_window(Next::some_time(next)),
+                    headline,
+                    self.within_window(Next::some_time("sent-in-turn", next)),
                 )
             })
         })
     }
 
-    fn retry(&self) -> (String, Next) {
+    fn retry(&self) -> (Sentence, Next) {
         if let Some(paused) = self.stopped() {
             return paused;
         }
         let push = &self.history.push;
         let tried = push.attempts - push.replayed_after.min(push.attempts);
         let allowed = self.context.rules.push_retry.max_attempts.max(tried);
-        let failure = self.last_failure();
-        match push.next_attempt_at.filter(|at| *at > self.context.now) {
-            Some(at) => (
-                format!(
-                    "Is tried again at {}: attempt {tried} of {allowed} {failure}",
-                    self.context.when(at)
-                ),
-                self.within_window(Next::at(at, "The retry-worker puts it into the queue again.")),
-            ),
-            None => (
-                format!("Is due to be tried again: attempt {tried} of {allowed} {failure}"),
-                self.within_window(Next::some_time(
-                    "The retry-worker puts it into the queue as soon as there is room.",
-                )),
-            ),
-        }
+        let (headline, next) = match push.next_attempt_at.filter(|at| *at > self.context.now) {
+            Some(at) => {
+                let when = self.context.when(at);
+                let begins = format!("Is tried again at {when}: attempt {tried} of {allowed}");
+                let next = "The retry-worker puts it into the queue again.";
+                (
+                    self.failed("retry", &begins).with("at", at),
+                    Next::at(at, "queued-again", next),
+                )
+            }
+            None => {
+                let begins = format!("Is due to be tried again: attempt {tried} of {allowed}");
+                let next = "The retry-worker puts it into the queue as soon as there is room.";
+                (
+                    self.failed("retry-due", &begins),
+                    Next::some_time("queued-again", next),
+                )
+            }
+        };
+        let headline = headline.with("attempt", tried).with("attempts", allowed);
+        (headline, self.within_window(next))
     }
 
-    fn given_up(&self) -> (String, Next) {
+    fn given_up(&self) -> (Sentence, Next) {
         let push = &self.history.push;
         if self.history.push.reason == Some(PushReason::Cancelled) {
-            let next = Next::some_time("Nothing: it will not be sent.");
-            return (self.item().cancelled(), next);
+            return (self.item().cancelled(), not_sent());
         }
         let letter = self.history.dead_letters.last();
         if letter.is_some_and(|letter| FailureClass::of(&letter.fingerprint) == FailureClass::PossiblySent) {
-            return (POSSIBLY_SENT.to_owned(), self.after_the_end());
+            return (possibly_sent(), self.after_the_end());
         }
-        let headline = format!(
-            "Given up: the last of {} {}",
-            of(push.attempts.into(), "attempt", "attempts"),
-            self.last_failure()
-        );
-        (headline, self.after_the_end())
+        let attempts = of(push.attempts.into(), "attempt", "attempts");
+        let begins = format!("Given up: the last of {attempts}");
+        (self.failed("given-up", &begins), self.after_the_end())
     }
 
     fn after_the_end(&self) -> Next {
         match open(&self.history.dead_letters) {
-            Some(_) => Next::some_time("Nothing, until an operator replays or discards its dead letter."),
-            None => Next::some_time("Nothing: it will not be sent."),
+            Some(letter) => {
+                let text = "Nothing, until an operator replays or discards its dead letter.";
+                Next::some_time("dead-letter", text).with("deadLetter", letter.id)
+            }
+            None => not_sent(),
         }
     }
 
     /// What is so while the lane is paused.
-    fn paused(&self) -> Option<(String, Next)> {
+    fn paused(&self) -> Option<(Sentence, Next)> {
         let pause = self.context.pause("lane", "push")?;
-        Some((
-            sentence(&format!("Is held back: {}", said_of(pause))),
-            after_pause(pause, "the lane"),
-        ))
+        Some((held_back(pause), after_pause(pause, "the lane")))
     }
 
     /// A further sentence about what waits for something else first.
@@ -375,7 +387,7 @@ impl Describer<'_> {
     }
 
     /// What is so while the lane is paused, or held because Swrve is out of order.
-    fn stopped(&self) -> Option<(String, Next)> {
+    fn stopped(&self) -> Option<(Sentence, Next)> {
         self.paused().or_else(|| self.held())
     }
 
@@ -384,19 +396,20 @@ impl Describer<'_> {
         self.context.holds.iter().find(held)
     }
 
-    fn held(&self) -> Option<(String, Next)> {
+    fn held(&self) -> Option<(Sentence, Next)> {
         let hold = self.hold()?;
         let probes = of(hold.probes.unsigned_abs(), "probe has", "probes have");
-        Some((
-            sentence(&format!(
-                "Is held back: Swrve is out of order since {}. {probes} failed; its last answer was: {}",
-                self.context.when(hold.since),
-                hold.last_answer
-            )),
-            self.within_window(Next::some_time(
-                "It is sent by itself when Swrve works again, the oldest push first. No attempt is used up meanwhile.",
-            )),
-        ))
+        let text = sentence(&format!(
+            "Is held back: Swrve is out of order since {}. {probes} failed; its last answer was: {}",
+            self.context.when(hold.since),
+            hold.last_answer
+        ));
+        let headline = Sentence::new("held", text)
+            .with("since", hold.since)
+            .with("probes", hold.probes)
+            .with("lastAnswer", &hold.last_answer);
+        let next = "It is sent by itself when Swrve works again, the oldest push first. No attempt is used up meanwhile.";
+        Some((headline, self.within_window(Next::some_time("released", next))))
     }
 
     /// The same, if it may be sent now; else also when it may.
@@ -413,8 +426,13 @@ impl Describer<'_> {
                     next.text,
                     self.context.when(opens)
                 ),
+                ..next.with("windowOpensAt", opens)
             },
-            Err(_) => Next::some_time(format!("{} Its sending window never opens again.", next.text)),
+            Err(_) => Next {
+                at: None,
+                text: format!("{} Its sending window never opens again.", next.text),
+                ..next.with("windowOpensAt", None::<DateTime<Utc>>)
+            },
         }
     }
 
@@ -427,10 +445,21 @@ impl Describer<'_> {
         self.history.push.message_prototype_key.as_deref()
     }
 
-    fn last_failure(&self) -> String {
-        last_failure(&self.history.push.history, |attempt| {
+    /// A headline that ends in what the last attempt failed for.
+    fn failed(&self, code: &'static str, begins: &str) -> Sentence {
+        let push = &self.history.push;
+        let failure = last_failure(&push.history, |attempt| {
             attempt.error_type.map(|_| cause(attempt, self.prototype()))
-        })
+        });
+        let mut latest = push.history.iter().rev();
+        let last = latest.find(|attempt| attempt.error_type.is_some());
+        Sentence::new(code, format!("{begins} {failure}"))
+            .with("attempt", push.attempts)
+            .with("errorType", last.and_then(|attempt| attempt.error_type))
+            .with(
+                "swrveErrorCode",
+                last.and_then(|attempt| attempt.swrve_error_code),
+            )
     }
 
     fn commands(&self) -> Vec<String> {
@@ -441,6 +470,11 @@ impl Describer<'_> {
         let retry = waits.then(|| format!("postrider retry-now push {}", push.id));
         self.item().commands(resume.into_iter().chain(retry))
     }
+}
+
+/// What follows for what is over.
+fn not_sent() -> Next {
+    Next::some_time("not-sent", "Nothing: it will not be sent.")
 }
 
 /// When Swrve worked again, of an outage that is over or being caught up with.

@@ -8,7 +8,7 @@ use domain::subscription::{HeldBack, SubscriptionState};
 use store::PauseView;
 use store::webhook::{StateEntry, SubscriptionView, WaitingSum};
 
-use crate::explanation::{Context, Explanation, Line, Next, after_pause, said_of, sentence};
+use crate::explanation::{Context, Explanation, Line, Next, after_pause, held_back, said_of, sentence};
 use crate::reseller::{self, Sentence};
 use crate::words::{number, of, waits};
 
@@ -31,15 +31,12 @@ pub struct SubscriptionFacts {
 pub fn describe(facts: &SubscriptionFacts, context: &Context) -> Explanation {
     let describer = Describer { facts, context };
     let view = &facts.view;
+    let of = (view.id, "subscription", view.state.to_string());
+    let headline = describer.with_limits(describer.with_waiting(describer.state()));
     Explanation {
-        id: view.id,
-        kind: "subscription",
-        state: view.state.to_string(),
-        headline: [describer.state(), describer.waiting(), describer.limits()].join(" "),
         story: describer.lines(),
-        next: describer.next(),
-        delay: None,
         commands: describer.commands(),
+        ..Explanation::new(of, headline, describer.next())
     }
 }
 
@@ -59,29 +56,47 @@ impl Describer<'_> {
         self.pause().is_some() || self.facts.view.paused_at.is_some()
     }
 
-    fn state(&self) -> String {
+    fn state(&self) -> Sentence {
         let view = &self.facts.view;
         if view.state == SubscriptionState::Deactivated {
-            return format!(
+            let text = format!(
                 "Is deactivated since {}: {}. Nothing is sent to it.",
                 self.context.when(view.state_changed_at),
                 view.state_reason.said()
             );
+            return Sentence::new("deactivated", text)
+                .with("since", view.state_changed_at)
+                .with("reason", view.state_reason.to_string());
         }
-        let own = view
-            .paused_at
-            .map(|at| format!("its reseller has paused it since {}", self.context.when(at)));
-        match (self.pause().map(said_of), own) {
-            (Some(pause), None) => sentence(&format!("Is held back: {pause}")),
-            (None, Some(own)) => format!("Is held back: {own}."),
-            (Some(pause), Some(own)) => format!("Is held back: {own}, and {}", sentence(&pause)),
-            (None, None) => reseller::subscription(view, None, self.context.now).text,
+        let own = |at| format!("its reseller has paused it since {}", self.context.when(at));
+        match (self.pause(), view.paused_at) {
+            (Some(pause), None) => held_back(pause),
+            (None, Some(at)) => {
+                Sentence::new("paused-by-reseller", format!("Is held back: {}.", own(at))).with("since", at)
+            }
+            (Some(pause), Some(at)) => {
+                let text = format!("Is held back: {}, and {}", own(at), sentence(&said_of(pause)));
+                let both = Sentence {
+                    code: "paused-by-both",
+                    text,
+                    ..held_back(pause)
+                };
+                both.with("byResellerSince", at)
+            }
+            (None, None) => reseller::subscription(view, None, self.context.now),
         }
     }
 
-    fn waiting(&self) -> String {
+    /// The same with how much waits for it, and for what.
+    fn with_waiting(&self, mut said: Sentence) -> Sentence {
+        let total: u64 = self.facts.waiting.iter().map(|sum| sum.count).sum();
+        said.text.push(' ');
+        said.text.push_str(&self.waiting(total));
+        said.with("waiting", total)
+    }
+
+    fn waiting(&self, total: u64) -> String {
         let waiting = &self.facts.waiting;
-        let total: u64 = waiting.iter().map(|sum| sum.count).sum();
         if total == 0 {
             return "Nothing waits for it.".to_owned();
         }
@@ -125,7 +140,8 @@ impl Describer<'_> {
         format!("{least}{count}: {}.", parts.join(", "))
     }
 
-    fn limits(&self) -> String {
+    /// The same with its limits.
+    fn with_limits(&self, mut said: Sentence) -> Sentence {
         let (view, rules) = (&self.facts.view, &self.context.rules);
         let daily = view.daily_quota.unwrap_or(rules.daily_quota);
         let today = day_of(self.context.now, rules.quota_zone);
@@ -133,15 +149,18 @@ impl Describer<'_> {
             .facts
             .budget
             .map_or(0, |(budget, quota)| budget.used_on(today, quota, daily));
-        let rate = view.requests_per_second.or(rules.requests_per_second);
-        let rate = rate.map_or(String::new(), |rate| {
+        let per_second = view.requests_per_second.or(rules.requests_per_second);
+        let rate = per_second.map_or(String::new(), |rate| {
             format!("; at most {} a second", of(rate.into(), "attempt", "attempts"))
         });
-        format!(
-            "Of its daily quota of {} it has used {} today{rate}.",
+        said.text.push_str(&format!(
+            " Of its daily quota of {} it has used {} today{rate}.",
             number(daily.into()),
             number(used)
-        )
+        ));
+        said.with("dailyQuota", daily)
+            .with("usedToday", used)
+            .with("perSecond", per_second)
     }
 
     fn lines(&self) -> Vec<Line> {
@@ -180,28 +199,35 @@ impl Describer<'_> {
     fn next(&self) -> Next {
         let view = &self.facts.view;
         if view.state == SubscriptionState::Deactivated {
-            return Next::some_time("Nothing, until its reseller activates it.");
+            return Next::some_time("activated", "Nothing, until its reseller activates it.");
         }
         if let Some(pause) = self.pause() {
             return after_pause(pause, &format!("the {} {}", pause.scope, pause.key));
         }
         if view.paused_at.is_some() {
-            return Next::some_time("It goes on when its reseller resumes it.");
+            return Next::some_time("resumed-by-reseller", "It goes on when its reseller resumes it.");
         }
         if view.state == SubscriptionState::PendingVerification {
             return match view.verification_due_at {
-                Some(at) => Next::at(at, "Its endpoint is challenged."),
-                None => Next::some_time("Its endpoint is challenged when its reseller asks for it."),
+                Some(at) => Next::at(at, "challenged", "Its endpoint is challenged."),
+                None => Next::some_time(
+                    "challenged-on-request",
+                    "Its endpoint is challenged when its reseller asks for it.",
+                ),
             };
         }
         let ahead = self.facts.waiting.iter().filter_map(|sum| sum.first_at);
         let ahead: Option<DateTime<Utc>> = ahead.filter(|at| *at > self.context.now).min();
         match ahead {
-            Some(at) => Next::at(at, "The next attempt that waits for a time is made."),
+            Some(at) => Next::at(
+                at,
+                "next-attempt",
+                "The next attempt that waits for a time is made.",
+            ),
             None if self.facts.waiting.is_empty() => {
-                Next::some_time("The next event that it matches is sent.")
+                Next::some_time("next-event", "The next event that it matches is sent.")
             }
-            None => Next::some_time("What waits is sent in its turn."),
+            None => Next::some_time("sent-in-turn", "What waits is sent in its turn."),
         }
     }
 
@@ -307,6 +333,7 @@ mod tests {
             ]
         );
         assert_eq!(told.next.text, "The next event that it matches is sent.");
+        assert_eq!((told.headline_code, told.next.code), ("active", "next-event"));
     }
 
     #[test]
@@ -342,6 +369,14 @@ mod tests {
             told.headline
         );
         assert_eq!(told.next.at, Some(now() + TimeDelta::minutes(2)));
+        assert_eq!(told.next.code, "next-attempt");
+        assert_eq!(
+            (
+                &told.headline_params["waiting"],
+                &told.headline_params["usedToday"]
+            ),
+            (&1_002.into(), &120.into())
+        );
         assert_eq!(
             told.commands[0],
             format!("postrider retry-now subscription {}", facts.view.id)
@@ -372,7 +407,13 @@ mod tests {
             told.headline
         );
         assert_eq!(told.next.text, "It goes on when its reseller resumes it.");
-        let both = describe(&facts, &paused("lane", "reseller")).headline;
+        assert_eq!(told.headline_code, "paused-by-reseller");
+        let both = describe(&facts, &paused("lane", "reseller"));
+        assert_eq!(
+            (both.headline_code, both.next.code),
+            ("paused-by-both", "resumed")
+        );
+        let both = both.headline;
         assert!(
             both.contains("(1 h ago), and the lane reseller is paused by "),
             "{both}"
@@ -391,5 +432,6 @@ mod tests {
             told.headline
         );
         assert_eq!(told.next.text, "Nothing, until its reseller activates it.");
+        assert_eq!((told.headline_code, told.next.code), ("deactivated", "activated"));
     }
 }

@@ -21,6 +21,9 @@ use uuid::Uuid;
 
 use super::*;
 
+/// The codes of a headline and of what is next.
+type Codes = (&'static str, &'static str);
+
 pub(crate) fn now() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap()
 }
@@ -289,6 +292,8 @@ fn a_dead_letter_tells_of_what_it_is_about() {
         story.headline.contains("Will not be sent: attempt 1 failed"),
         "{story:?}"
     );
+    assert_eq!((story.headline_code, story.next.code), ("open", "resolve"));
+    assert_eq!(story.headline_params["stands"], "failed");
     assert_eq!(
         story
             .story
@@ -308,10 +313,12 @@ fn a_dead_letter_tells_of_what_it_is_about() {
         story.headline.ends_with("test data.") && story.headline.contains("discarded by ann (1)"),
         "{story:?}"
     );
+    assert_eq!((story.headline_code, story.next.code), ("discarded", "done"));
 
     let mut malformed = dead_letter(None, None);
     malformed.reason = DeadLetterReason::Malformed;
     let story = super::dead_letter(&malformed, &[], None, &context());
+    assert_eq!((story.headline_code, story.next.code), ("open", "discard"));
     assert!(
         !story.commands.iter().any(|command| command.contains(" replay ")),
         "{story:?}"

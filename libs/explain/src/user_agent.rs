@@ -12,28 +12,32 @@ use crate::words::{length, number, of};
 pub fn describe(stored: &StoredClient, sought: Option<&str>, context: &Context) -> Explanation {
     let client = &stored.client;
     let message = sought.and_then(|id| stored.messages.iter().find(|it| it.version == id));
+    let state = if client.node.is_some() {
+        "CONNECTED"
+    } else {
+        "AWAY"
+    };
+    let said = match (sought, message) {
+        (Some(_), Some(message)) => of_message(message, context),
+        (Some(_), None) if stored.messages.len() < LISTED as usize => Sentence::new(
+            "message-not-stored",
+            "The message is not stored: its user agent has acknowledged it, it had no TTL, a newer one replaced it, or it was \
+             deleted.",
+        ),
+        (Some(_), None) => Sentence::new(
+            "message-not-listed",
+            format!("The message is not among the first {LISTED} that are stored for its user agent."),
+        ),
+        (None, _) => headline(stored, context),
+    };
+    let of = (client.uaid, "userAgent", state.to_owned());
     Explanation {
-        id: client.uaid,
-        kind: "userAgent",
-        state: if client.node.is_some() { "CONNECTED" } else { "AWAY" }.to_owned(),
-        headline: match (sought, message) {
-            (Some(_), Some(message)) => of_message(message, context),
-            (Some(_), None) if stored.messages.len() < LISTED as usize => {
-                "The message is not stored: its user agent has acknowledged it, it had no TTL, a newer one replaced it, or it was \
-                 deleted."
-                    .to_owned()
-            }
-            (Some(_), None) => format!("The message is not among the first {LISTED} that are stored for its user agent."),
-            (None, _) => headline(stored, context),
-        },
         story: story(stored, context),
-        next: next(stored, context),
-        delay: None,
-        commands: Vec::new(),
+        ..Explanation::new(of, said, next(stored, context))
     }
 }
 
-fn headline(stored: &StoredClient, context: &Context) -> String {
+fn headline(stored: &StoredClient, context: &Context) -> Sentence {
     let client = &stored.client;
     let channels = of(client.channels.len() as u64, "channel", "channels");
     let waiting = stored
@@ -46,27 +50,37 @@ fn headline(stored: &StoredClient, context: &Context) -> String {
     } else {
         "at least "
     };
-    let waiting = of(waiting as u64, "message waits", "messages wait");
-    match &client.node {
-        Some(node) => format!(
-            "Was connected to {node} when it was last heard of, and has {channels}; {more}{waiting} for it."
+    let messages = of(waiting as u64, "message waits", "messages wait");
+    let (code, text) = match &client.node {
+        Some(node) => (
+            "connected",
+            format!(
+                "Was connected to {node} when it was last heard of, and has {channels}; {more}{messages} for it."
+            ),
         ),
-        None => format!("Is not connected, and has {channels}; {more}{waiting} for it."),
-    }
+        None => (
+            "away",
+            format!("Is not connected, and has {channels}; {more}{messages} for it."),
+        ),
+    };
+    Sentence::new(code, text)
+        .with("node", &client.node)
+        .with("channels", client.channels.len())
+        .with("waiting", waiting)
 }
 
-fn of_message(message: &StoredMessage, context: &Context) -> String {
-    if message.expires_at <= context.now {
-        format!(
-            "Is stored, and its TTL was over at {}: it will not be delivered.",
-            context.when(message.expires_at)
+fn of_message(message: &StoredMessage, context: &Context) -> Sentence {
+    let at = message.expires_at;
+    let when = context.when(at);
+    let (code, text) = if at <= context.now {
+        (
+            "message-over",
+            format!("Is stored, and its TTL was over at {when}: it will not be delivered."),
         )
     } else {
-        format!(
-            "Waits for its user agent until {}.",
-            context.when(message.expires_at)
-        )
-    }
+        ("message-waits", format!("Waits for its user agent until {when}."))
+    };
+    Sentence::new(code, text).with("expiresAt", at)
 }
 
 fn story(stored: &StoredClient, context: &Context) -> Vec<Line> {
@@ -130,14 +144,17 @@ fn next(stored: &StoredClient, context: &Context) -> Next {
         .and_utc();
     match (&client.node, waits) {
         (Some(_), true) => Next::some_time(
+            "sent-in-batches",
             "Its node sends what waits, ten at a time, each batch when the one before is acknowledged. If it has left that node, the next \
              message finds that out, and it gets everything when it connects.",
         ),
-        (Some(_), false) => {
-            Next::some_time("A message is handed to that node, and stored if it is not acknowledged in time.")
-        }
+        (Some(_), false) => Next::some_time(
+            "handed-over",
+            "A message is handed to that node, and stored if it is not acknowledged in time.",
+        ),
         (None, _) => Next::at(
             ends,
+            "sent-when-connected",
             "When it connects it gets what waits, and is moved to the present month. Until then messages are stored; if it does not come, \
              it is forgotten with its month.",
         ),
@@ -199,6 +216,10 @@ mod tests {
             away.headline,
             "Is not connected, and has 1 channel; 1 message waits for it."
         );
+        assert_eq!(
+            (away.headline_code, away.next.code),
+            ("away", "sent-when-connected")
+        );
         let told: Vec<&str> = away.story.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(
             told,
@@ -230,6 +251,8 @@ mod tests {
     #[test]
     fn a_message_waits_is_over_or_is_not_stored() {
         let told = |expires_in, id| describe(&stored(None, expires_in), Some(id), &context()).headline;
+        let waits = describe(&stored(None, TimeDelta::hours(1)), Some("abc"), &context());
+        assert_eq!(waits.headline_code, "message-waits");
         assert!(
             told(TimeDelta::hours(1), "abc")
                 .starts_with("Waits for its user agent until 2026-11-21 13:00:00 UTC")

@@ -15,8 +15,8 @@ use store::timeline::NotificationTimeline;
 use store::webhook::StateEntry;
 
 use super::{Sentence, Teller};
+use crate::attempt::{attempted, retried_at};
 use crate::course::{Attempted, Course, Due, Phase, Stop, Stretch, walk};
-use crate::notification::{attempted, retried_at};
 use crate::words::length;
 
 /// What took no longer is not late.

@@ -15,4 +15,5 @@ mod tests;
 pub use answer::answered;
 pub use notification::{Step, Story, Teller, describe as notification};
 pub use sentence::Sentence;
+pub(crate) use sentence::named;
 pub use subscription::describe as subscription;

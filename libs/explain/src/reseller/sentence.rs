@@ -35,9 +35,14 @@ impl Sentence {
 
     /// The same, which names this.
     pub fn with(mut self, name: &str, value: impl Serialize) -> Self {
-        // What cannot be written as JSON is not worth a failure.
-        let value = serde_json::to_value(value).unwrap_or_default();
-        self.params.insert(name.to_owned(), value);
+        named(&mut self.params, name, value);
         self
     }
+}
+
+/// Names one more thing.
+pub(crate) fn named(params: &mut Map<String, Value>, name: &str, value: impl Serialize) {
+    // What cannot be written as JSON is not worth a failure.
+    let value = serde_json::to_value(value).unwrap_or_default();
+    params.insert(name.to_owned(), value);
 }

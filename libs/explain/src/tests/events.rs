@@ -37,6 +37,7 @@ fn an_event_counts_its_notifications() {
         (story.state.as_str(), story.headline.as_str()),
         ("DELIVERED", "Its one notification was delivered.")
     );
+    assert_eq!((story.headline_code, story.next.code), ("delivered", "done"));
     event.notifications.push(one(NotificationStatus::Failed, 2));
     event.notifications.push(one(NotificationStatus::Pending, 7));
     let story = crate::event(&event, &context());
@@ -44,6 +45,11 @@ fn an_event_counts_its_notifications() {
         story.headline,
         "Of its 3 notifications 1 is delivered, 1 is still to be delivered, and 1 will not be."
     );
+    assert_eq!(
+        (story.headline_code, story.next.code),
+        ("several", "sent-in-turn")
+    );
+    assert_eq!(story.headline_params["waiting"], 1);
     assert_eq!(story.commands.len(), 2, "{story:?}");
 }
 
@@ -109,10 +115,9 @@ fn an_event_whose_notifications_are_paused_says_whose_pause_it_is_and_what_ends_
                 .any(|line| line.text.ends_with(&format!("Waits: {said}"))),
             "{story:?}"
         );
-        assert_eq!(
-            story.next,
-            Next::some_time(format!("It goes on when the {scope} {key} is resumed."))
-        );
+        let goes_on = format!("It goes on when the {scope} {key} is resumed.");
+        let goes_on = Next::some_time("resumed", goes_on).with("scope", scope);
+        assert_eq!(story.next, goes_on.with("key", key));
         assert_eq!(story.commands[0], format!("postrider resume {scope} {key}"));
     }
     event.notifications = vec![held(PausedBy::Reseller)];
@@ -136,6 +141,8 @@ fn an_event_whose_notifications_are_paused_says_whose_pause_it_is_and_what_ends_
     event.notifications.push(open);
     let story = crate::event(&event, &context());
     assert_eq!(story.next.at, Some(now() + TimeDelta::seconds(30)));
+    assert_eq!(story.next.code, "next-attempt");
+    assert_eq!(story.next.params["pausedOnes"], "resumed-by-reseller");
     assert!(
         story
             .next

@@ -9,7 +9,7 @@ use store::timeline::NotificationTimeline;
 use store::{DeadLetterState, DeadLetterView};
 use uuid::Uuid;
 
-use super::{act, context, dead_letter, notification, now, paused};
+use super::{Codes, act, context, dead_letter, notification, now, paused};
 use crate::Context;
 
 #[test]
@@ -41,16 +41,18 @@ fn an_outage_explains_every_notification_that_waits_for_it() {
              1,799 probes have been sent; the last answer was: the name servers did not answer."
         );
         assert!(story.next.text.starts_with("It is sent by itself"), "{story:?}");
+        assert_eq!((story.headline_code, story.next.code), ("withheld", "released"));
     }
 }
 
-/// A case of the reseller lane.
+/// A case of the reseller lane: what makes it, what the headline says, what is next, and the codes of both.
 type DeliveryCase = (
     NotificationStatus,
     u32,
     fn(&mut NotificationTimeline),
     &'static str,
     &'static str,
+    Codes,
 );
 
 const DELIVERIES: &[DeliveryCase] = &[
@@ -65,6 +67,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "Waits in line until tomorrow: quota 10,000 of 10,000 used today. By the quota as it is now, its turn comes at 2026-11-22 01:00:00 UTC (in 13 h).",
         "The retry-worker puts it into the queue.",
+        ("quota", "queued"),
     ),
     // The quota was lowered since.
     (
@@ -78,6 +81,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "Waits in line until tomorrow: quota 12 of 2 used today. By the quota as it is now, its turn comes at 2026-11-22 01:00:00 UTC (in 13 h).",
         "The retry-worker puts it into the queue.",
+        ("quota", "queued"),
     ),
     (
         NotificationStatus::Scheduled,
@@ -89,6 +93,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "Waits in line for its subscription's requests per second, 5: its turn comes at 2026-11-21 12:00:20 UTC (in 20 s).",
         "The retry-worker puts it into the queue.",
+        ("rate", "queued"),
     ),
     (
         NotificationStatus::Pending,
@@ -96,6 +101,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |_| {},
         "Waits for room in the queue.",
         "The retry-worker puts it into the queue in the turn of its subscription.",
+        ("waits-room", "queued-in-turn"),
     ),
     (
         NotificationStatus::Pending,
@@ -103,6 +109,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.reason = Some(NotificationReason::Busy),
         "Waits because as many notifications of its subscription are being sent as may be at once.",
         "The retry-worker puts it into the queue in the turn of its subscription.",
+        ("busy", "queued-in-turn"),
     ),
     (
         NotificationStatus::Pending,
@@ -110,6 +117,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.subscription.paused_at = Some(now() - TimeDelta::hours(3)),
         "Is held back: its reseller has paused the subscription, 2026-11-21 09:00:00 UTC (3 h ago).",
         "It goes on when the reseller resumes the subscription, unless it is too old by then.",
+        ("paused-by-reseller", "resumed-by-reseller"),
     ),
     (
         NotificationStatus::Pending,
@@ -117,6 +125,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.subscription.state = SubscriptionState::PendingVerification,
         "Is held back: the endpoint of its subscription is not verified.",
         "It goes on when the endpoint has answered its challenge.",
+        ("unverified", "verified"),
     ),
     (
         NotificationStatus::Pending,
@@ -127,6 +136,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "Will not be sent: its subscription is deactivated (FAILING).",
         "A retry-worker gives it up within a minute. A replay sends it when the subscription is active again.",
+        ("deactivated", "given-up"),
     ),
     (
         NotificationStatus::InMemory,
@@ -134,6 +144,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.leased_until = Some(now() + TimeDelta::minutes(1)),
         "Is in the queue, since 2026-11-21 11:59:00 UTC (1 min ago).",
         "It is sent in the turn of its subscription.",
+        ("in-queue", "sent-in-turn"),
     ),
     (
         NotificationStatus::InMemory,
@@ -141,6 +152,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.leased_until = Some(now() - TimeDelta::minutes(1)),
         "Was in the queue and is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its message is lost.",
         "A retry-worker rescues it: it is put into the queue again.",
+        ("message-lost", "message-rescued"),
     ),
     (
         NotificationStatus::InMemory,
@@ -148,6 +160,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| (it.claimed, it.leased_until) = (true, Some(now() + TimeDelta::minutes(1))),
         "Is being sent: attempt 1.",
         "The endpoint's answer decides.",
+        ("sending", "answer-decides"),
     ),
     (
         NotificationStatus::InMemory,
@@ -155,6 +168,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| (it.claimed, it.leased_until) = (true, Some(now() - TimeDelta::minutes(1))),
         "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its sender has died, or does not reach the database.",
         "A retry-worker rescues it: it is sent again if retries are left.",
+        ("outcome-overdue", "attempt-rescued"),
     ),
     (
         NotificationStatus::Retry,
@@ -162,6 +176,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.next_attempt_at = Some(now() + TimeDelta::minutes(4)),
         "Retry 2 of 3 is at 2026-11-21 12:04:00 UTC (in 4 min): attempt 2 failed: the endpoint answered 503.",
         "The retry-worker sends it again.",
+        ("retry", "retried"),
     ),
     (
         NotificationStatus::Retry,
@@ -169,6 +184,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| (it.resent_after, it.next_attempt_at) = (4, Some(now())),
         "Retry 1 of 3 is due: attempt 5 failed: the endpoint answered 503.",
         "The retry-worker sends it again in the turn of its subscription.",
+        ("retry-due", "retried-in-turn"),
     ),
     (
         NotificationStatus::Retry,
@@ -176,6 +192,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| (it.resent_after, it.resent_at, it.next_attempt_at) = (4, Some(now()), Some(now())),
         "It was asked to be sent again, and is due.",
         "The retry-worker puts it into the queue within seconds.",
+        ("resent", "queued-soon"),
     ),
     (
         NotificationStatus::Sent,
@@ -183,6 +200,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.finished_at = Some(now() - TimeDelta::minutes(1)),
         "The endpoint accepted it at attempt 1.",
         "Nothing: it is done.",
+        ("delivered", "done"),
     ),
     (
         NotificationStatus::Failed,
@@ -190,6 +208,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.dead_letters = vec![dead_letter(None, Some(Uuid::from_u128(2)))],
         "Will not be sent again: attempt 1 failed: the endpoint answered 503.",
         "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
+        ("failed", "dead-letter"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -197,6 +216,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.reason = "delivery/http/503/json".parse().ok(),
         "Given up: the last of 4 attempts failed: the endpoint answered 503.",
         "Nothing, unless its reseller asks for it again.",
+        ("given-up", "resend"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -204,6 +224,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| (it.reason, it.outage) = ("delivery/http/503/json".parse().ok(), true),
         "Given up: the last of 4 attempts failed: the endpoint answered 503.",
         "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
+        ("given-up", "after-outage"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -214,6 +235,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "Given up: the last of 4 attempts failed: the endpoint answered 503.",
         "Nothing, unless its reseller asks for it again.",
+        ("given-up", "resend"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -221,6 +243,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.reason = Some(NotificationReason::SubscriptionDeleted),
         "Given up: its subscription was deleted.",
         "Nothing, unless its reseller asks for it again.",
+        ("given-up-deleted", "resend"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -228,6 +251,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.reason = Some(NotificationReason::SubscriptionDeactivated),
         "Given up: its subscription was deactivated. A replay of the subscription sends it.",
         "Nothing, unless its reseller asks for it again.",
+        ("given-up-deactivated", "resend"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -235,6 +259,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| it.reason = Some(NotificationReason::Expired),
         "Given up: it had waited for too long.",
         "Nothing, unless its reseller asks for it again.",
+        ("given-up-expired", "resend"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -245,6 +270,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "May have been sent: the database was restored to a moment at which it had not ended.",
         "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
+        ("possibly-sent", "dead-letter"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -257,6 +283,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "May have been sent: the database was restored to a moment at which it had not ended.",
         "Nothing, unless its reseller asks for it again.",
+        ("possibly-sent", "resend"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -269,6 +296,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "Was cancelled by ann (1), 2 min ago: wrong text.",
         "Nothing: what was cancelled is not sent any more.",
+        ("cancelled", "not-sent"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -278,6 +306,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "Was cancelled by ann (1), 1 min ago: has left.",
         "Nothing: what was cancelled is not sent any more.",
+        ("cancelled", "not-sent"),
     ),
     (
         NotificationStatus::GivenUp,
@@ -287,6 +316,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         },
         "Was cancelled by ann (1), 1 min ago: no reason given.",
         "Nothing: what was cancelled is not sent any more.",
+        ("cancelled", "not-sent"),
     ),
 ];
 
@@ -310,6 +340,7 @@ fn what_stays_delivered_says_who_cancelled_sending_it_again() {
     for action in ["notification.cancel", "notification.cancel-many"] {
         history.acts = vec![act(action)];
         let story = crate::notification(&history, &context());
+        assert_eq!(story.headline_code, "stays-delivered");
         assert_eq!(
             story.headline,
             "It stays delivered: the endpoint accepted it at attempt 1, 2026-11-21 11:52:05 UTC (7 min 55 s ago). \
@@ -380,7 +411,7 @@ fn what_was_made_with_its_event_or_whose_event_is_forgotten_was_not_replayed() {
 
 #[test]
 fn every_state_of_a_notification_has_its_story() {
-    for (status, attempts, shape, headline, next) in DELIVERIES {
+    for (status, attempts, shape, headline, next, codes) in DELIVERIES {
         let mut history = notification(*status, *attempts);
         shape(&mut history);
         let story = crate::notification(&history, &context());
@@ -388,6 +419,7 @@ fn every_state_of_a_notification_has_its_story() {
             (story.headline.as_str(), story.next.text.as_str()),
             (*headline, *next)
         );
+        assert_eq!((story.headline_code, story.next.code), *codes, "{headline}");
         assert!(
             story.story[0]
                 .text

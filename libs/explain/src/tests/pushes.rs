@@ -9,11 +9,18 @@ use store::push::Ahead;
 use store::timeline::PushTimeline;
 use uuid::Uuid;
 
-use super::{act, context, dead_letter, now, paused, push};
+use super::{Codes, act, context, dead_letter, now, paused, push};
 use crate::Context;
 
-/// A case of the push lane: what makes it, what the headline says, what is next.
-type PushCase = (PushStatus, u32, fn(&mut PushTimeline), &'static str, &'static str);
+/// A case of the push lane: what makes it, what the headline says, what is next, and the codes of both.
+type PushCase = (
+    PushStatus,
+    u32,
+    fn(&mut PushTimeline),
+    &'static str,
+    &'static str,
+    Codes,
+);
 
 const PUSHES: &[PushCase] = &[
     (
@@ -22,6 +29,7 @@ const PUSHES: &[PushCase] = &[
         |it| it.push.next_attempt_at = Some(now() + TimeDelta::hours(2)),
         "Waits for its sending window, which opens at 2026-11-21 14:00:00 UTC (in 2 h).",
         "The retry-worker puts it into the queue, and it is sent if its window is still open then.",
+        ("waits-window", "queued-in-window"),
     ),
     (
         PushStatus::Scheduled,
@@ -29,6 +37,7 @@ const PUSHES: &[PushCase] = &[
         |it| it.push.next_attempt_at = Some(now() - TimeDelta::seconds(2)),
         "Its sending window is open; it waits to be put into the queue.",
         "The retry-worker puts it into the queue within seconds, as soon as there is room.",
+        ("window-open", "queued-soon"),
     ),
     (
         PushStatus::Pending,
@@ -36,6 +45,7 @@ const PUSHES: &[PushCase] = &[
         |_| {},
         "Waits for room in the queue.",
         "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
+        ("waits-room", "queued"),
     ),
     (
         PushStatus::Pending,
@@ -48,6 +58,7 @@ const PUSHES: &[PushCase] = &[
         },
         "Waits for room in the queue; 12,161 pushes are before it, which takes at least 48 s.",
         "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
+        ("waits-room", "queued"),
     ),
     (
         PushStatus::InMemory,
@@ -61,6 +72,7 @@ const PUSHES: &[PushCase] = &[
         },
         "Is in the queue, since 2026-11-21 11:59:00 UTC (1 min ago); more than 100,000 pushes are before it, which takes more than 6 min 40 s.",
         "The dispatcher that leads sends it when its turn comes.",
+        ("in-queue", "sent-in-turn"),
     ),
     (
         PushStatus::Pending,
@@ -68,6 +80,7 @@ const PUSHES: &[PushCase] = &[
         |it| it.push.cron_expression = Some("0 0 13 * * ?".to_owned()),
         "Waits for room in the queue.",
         "The retry-worker puts it into the queue as soon as there is room, the oldest first. Its sending window opens at 2026-11-21 13:00:00 UTC (in 1 h).",
+        ("waits-room", "queued"),
     ),
     (
         PushStatus::Pending,
@@ -75,6 +88,7 @@ const PUSHES: &[PushCase] = &[
         |_| {},
         "Waits for room in the queue, to be sent again: attempt 2 failed: Swrve answered 503.",
         "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
+        ("waits-room-again", "queued"),
     ),
     (
         PushStatus::Pending,
@@ -82,6 +96,7 @@ const PUSHES: &[PushCase] = &[
         |it| (it.push.reason, it.push.replayed_after) = (Some(PushReason::Replayed), 5),
         "It was replayed and waits for room in the queue.",
         "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
+        ("replayed", "queued"),
     ),
     (
         PushStatus::InMemory,
@@ -89,6 +104,7 @@ const PUSHES: &[PushCase] = &[
         |it| it.push.leased_until = Some(now() + TimeDelta::minutes(1)),
         "Is in the queue, since 2026-11-21 11:59:00 UTC (1 min ago).",
         "The dispatcher that leads sends it when its turn comes.",
+        ("in-queue", "sent-in-turn"),
     ),
     (
         PushStatus::InMemory,
@@ -96,6 +112,7 @@ const PUSHES: &[PushCase] = &[
         |it| it.push.leased_until = Some(now() - TimeDelta::minutes(1)),
         "Was in the queue and is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its message is lost.",
         "A retry-worker rescues it: it is put into the queue again.",
+        ("message-lost", "message-rescued"),
     ),
     (
         PushStatus::InMemory,
@@ -103,6 +120,7 @@ const PUSHES: &[PushCase] = &[
         |it| (it.push.claimed, it.push.leased_until) = (true, Some(now() + TimeDelta::minutes(1))),
         "Is being sent: attempt 1.",
         "Swrve's answer decides.",
+        ("sending", "answer-decides"),
     ),
     (
         PushStatus::InMemory,
@@ -110,6 +128,7 @@ const PUSHES: &[PushCase] = &[
         |it| (it.push.claimed, it.push.leased_until) = (true, Some(now() - TimeDelta::minutes(1))),
         "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its sender has died, or does not reach the database.",
         "A retry-worker rescues it: it is sent again if attempts are left.",
+        ("outcome-overdue", "attempt-rescued"),
     ),
     (
         PushStatus::Retry,
@@ -117,6 +136,7 @@ const PUSHES: &[PushCase] = &[
         |it| it.push.next_attempt_at = Some(now() + TimeDelta::seconds(30)),
         "Is tried again at 2026-11-21 12:00:30 UTC (in 30 s): attempt 2 of 5 failed: Swrve answered 503.",
         "The retry-worker puts it into the queue again.",
+        ("retry", "queued-again"),
     ),
     (
         PushStatus::Retry,
@@ -124,6 +144,7 @@ const PUSHES: &[PushCase] = &[
         |it| (it.push.replayed_after, it.push.next_attempt_at) = (5, Some(now())),
         "Is due to be tried again: attempt 1 of 5 failed: Swrve answered 503.",
         "The retry-worker puts it into the queue as soon as there is room.",
+        ("retry-due", "queued-again"),
     ),
     (
         PushStatus::Sent,
@@ -131,6 +152,7 @@ const PUSHES: &[PushCase] = &[
         |it| it.push.finished_at = Some(now() - TimeDelta::minutes(1)),
         "Swrve accepted it at attempt 1.",
         "Nothing: it is done.",
+        ("delivered", "done"),
     ),
     (
         PushStatus::Failed,
@@ -141,6 +163,7 @@ const PUSHES: &[PushCase] = &[
         },
         "Will not be sent: attempt 1 failed: no Swrve push key is configured for its platform and prototype.",
         "Nothing, until an operator replays or discards its dead letter.",
+        ("failed", "dead-letter"),
     ),
     (
         PushStatus::Failed,
@@ -151,6 +174,7 @@ const PUSHES: &[PushCase] = &[
         },
         "Will not be sent: attempt 1 failed: it names no message prototype, by which its Swrve push key would be found.",
         "Nothing: it will not be sent.",
+        ("failed", "not-sent"),
     ),
     (
         PushStatus::GivenUp,
@@ -158,6 +182,7 @@ const PUSHES: &[PushCase] = &[
         |_| {},
         "Given up: the last of 5 attempts failed: Swrve answered 503.",
         "Nothing: it will not be sent.",
+        ("given-up", "not-sent"),
     ),
     (
         PushStatus::GivenUp,
@@ -165,6 +190,7 @@ const PUSHES: &[PushCase] = &[
         |it| (it.push.reason, it.acts) = (Some(PushReason::Cancelled), vec![act("push.cancel")]),
         "Was cancelled by ann (1), 2 min ago: wrong text.",
         "Nothing: it will not be sent.",
+        ("cancelled", "not-sent"),
     ),
     (
         PushStatus::GivenUp,
@@ -176,6 +202,7 @@ const PUSHES: &[PushCase] = &[
         },
         "May have been sent: the database was restored to a moment at which it had not ended.",
         "Nothing, until an operator replays or discards its dead letter.",
+        ("possibly-sent", "dead-letter"),
     ),
     (
         PushStatus::GivenUp,
@@ -188,12 +215,13 @@ const PUSHES: &[PushCase] = &[
         },
         "May have been sent: the database was restored to a moment at which it had not ended.",
         "Nothing: it will not be sent.",
+        ("possibly-sent", "not-sent"),
     ),
 ];
 
 #[test]
 fn every_state_of_a_push_has_its_story() {
-    for (status, attempts, shape, headline, next) in PUSHES {
+    for (status, attempts, shape, headline, next, codes) in PUSHES {
         let mut history = push(*status, *attempts);
         shape(&mut history);
         let prototype = history.push.message_prototype_key.as_deref();
@@ -205,6 +233,7 @@ fn every_state_of_a_push_has_its_story() {
             (story.headline.as_str(), story.next.text.as_str()),
             (*headline, *next)
         );
+        assert_eq!((story.headline_code, story.next.code), *codes, "{headline}");
         assert!(
             story.story[0]
                 .text
@@ -230,6 +259,12 @@ fn a_paused_lane_explains_every_push_that_waits_and_says_how_to_go_on() {
             "Is held back: the lane push is paused by ann (1) since 2026-11-21 11:30:00 UTC: incident 17."
         );
         assert_eq!(story.commands[0], "postrider resume lane push");
+        assert_eq!((story.headline_code, story.next.code), ("paused", "resumed"));
+        assert_eq!(story.headline_params["by"], "ann (1)");
+        assert_eq!(
+            (&story.next.params["scope"], &story.next.params["key"]),
+            (&json!("lane"), &json!("push"))
+        );
     }
 }
 
@@ -240,6 +275,7 @@ fn what_happened_to_a_push_has_a_code_and_what_it_names() {
     let story = crate::push(&history, &context());
     let codes: Vec<_> = story.story.iter().map(|line| line.code).collect();
     assert_eq!(codes, ["accepted", "attempt-failed"]);
+    assert_eq!(story.headline_params["errorType"], "SWRVE");
     let params = &story.story[1].params;
     for (name, value) in [
         ("errorType", json!("SWRVE")),
@@ -290,6 +326,7 @@ fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
              answer was: 503 Service Unavailable."
         );
         assert!(story.next.text.starts_with("It is sent by itself"), "{story:?}");
+        assert_eq!((story.headline_code, story.next.code), ("held", "released"));
         let over = store::push::HoldView {
             answered_at: Some(now()),
             ..hold.clone()
@@ -303,6 +340,7 @@ fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
     let story = crate::push(&probe, &held(hold));
     let headline = "Is being sent as a probe: Swrve is out of order, and the lane held, since 2026-11-21 11:30:00 UTC (30 min ago).";
     assert_eq!(story.headline, headline);
+    assert_eq!((story.headline_code, story.next.code), ("probe", "probe-decides"));
     assert!(story.next.text.ends_with("no attempt is used up."), "{story:?}");
 }
 

@@ -42,9 +42,20 @@ async fn a_story_shows_the_codes_and_parameters_that_the_api_gives(rig: &Rig) {
     let told = rig.see(&format!("/explain/{}", push.id.uuid())).await;
     let viewer = Browser::of(rig, Role::Viewer).await;
     let page = viewer.see(&format!("/console/explain/{}", push.id.uuid())).await;
-    holds(&page, &["<summary>Codes and parameters</summary>", "platform "]);
-    for line in told["story"].as_array().unwrap() {
-        holds(&page, &[&format!(">{}</td>", line["code"].as_str().unwrap())]);
+    holds(
+        &page,
+        &[
+            "<summary>Codes and parameters</summary>",
+            ">Headline<",
+            "platform ",
+        ],
+    );
+    let lines = told["story"].as_array().unwrap().iter().map(|line| &line["code"]);
+    for code in [&told["headlineCode"], &told["next"]["code"]]
+        .into_iter()
+        .chain(lines)
+    {
+        holds(&page, &[&format!(">{}</td>", code.as_str().unwrap())]);
     }
 }
 

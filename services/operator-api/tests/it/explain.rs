@@ -26,6 +26,10 @@ async fn a_push_is_explained_and_so_is_who_cancelled_it(rig: &Rig) {
     assert_eq!(story["state"], "PENDING");
     assert_eq!(story["headline"], "Waits for room in the queue.");
     assert_eq!(
+        (&story["headlineCode"], &story["next"]["code"]),
+        (&json!("waits-room"), &json!("queued"))
+    );
+    assert_eq!(
         story["commands"],
         json!([format!("postrider cancel push {id} --yes --note '…'")])
     );
@@ -44,6 +48,14 @@ async fn a_push_is_explained_and_so_is_who_cancelled_it(rig: &Rig) {
         "{headline}"
     );
     assert_eq!(story["next"]["text"], "Nothing: it will not be sent.");
+    assert_eq!(
+        (&story["headlineCode"], &story["headlineParams"]["note"]),
+        (&json!("cancelled"), &json!("wrong text"))
+    );
+    assert_eq!(
+        (&story["next"]["code"], &story["next"]["params"]),
+        (&json!("not-sent"), &json!({}))
+    );
 }
 
 #[testkit::test]

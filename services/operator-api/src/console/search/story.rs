@@ -11,6 +11,7 @@ use explain::{Explanation, Line, Next};
 use http::StatusCode;
 use http_api::{Name, Params, Problem, ProblemKind};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use store::timeline::{NotificationTimeline, PushTimeline};
 use store::webhook::EventView;
 use store::webpush::Client;
@@ -96,9 +97,9 @@ impl Story {
         }
     }
 
-    /// What a line of the story names, as the API has it: `status 503`.
-    fn params(&self, line: &Line) -> Vec<String> {
-        let named = line.params.iter().filter(|(_, value)| !value.is_null());
+    /// What a sentence of the story names, as the API has it: `status 503`.
+    fn params(&self, params: &Map<String, Value>) -> Vec<String> {
+        let named = params.iter().filter(|(_, value)| !value.is_null());
         let named = named.map(|(name, value)| match value.as_str() {
             Some(text) => format!("{name} {text}"),
             None => format!("{name} {value}"),

@@ -103,7 +103,7 @@ test("a first subscription is made, verified, tested, paused, resumed and delete
   const stands = () => portal("GET", `/subscriptions/${id}`);
   await page.see(`/app/s/${id}/settings`);
   await page.getByRole("button", { name: "Pause", exact: true }).click();
-  await page.getByText("You have paused it").waitFor();
+  await page.getByText("You paused it").waitFor();
   assert.ok((await stands()).pausedAt);
   await page.getByRole("button", { name: "Resume", exact: true }).click();
   await page.getByRole("button", { name: "Pause", exact: true }).waitFor();

@@ -565,8 +565,8 @@
   if (root.dataset.tz !== zone()) rewriteTimes(document);
   $("#errors")?.focus();
   // Not by scrollIntoView: from what that shows Tab goes on in Chromium 148, past the way to the content.
-  const places = $("#places"), here = $("#places [aria-current]");
-  if (here) {
+  for (const here of $$("#places [aria-current], .tabs [aria-current]")) {
+    const places = here.closest("nav");
     const [inner, outer] = [here.getBoundingClientRect(), places.getBoundingClientRect()];
     places.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
     places.scrollTop += Math.max(0, inner.bottom - outer.bottom);

@@ -12,10 +12,11 @@ use http_api::paging::List;
 use http_api::{Params, Problem, ReadParams};
 use serde_json::Value;
 use store::AuditView;
+use uuid::Uuid;
 
 use super::export::{self, Column};
-use super::frame::{Frame, Page, see_other, segment};
-use super::resellers::{place_of_reseller, quoted};
+use super::frame::{Frame, Page, name_of, see_other, segment};
+use super::resellers::{place_of_reseller, quoted, tail};
 use super::times;
 use crate::app::App;
 use crate::audit::{self, AuditParams};
@@ -81,10 +82,16 @@ impl Entry {
         }
     }
 
-    /// The name of the key, without its identifier.
     fn name(&self) -> &str {
-        let actor = self.view.actor.as_str();
-        actor.rsplit_once(" (").map_or(actor, |(name, _)| name)
+        name_of(&self.view.actor)
+    }
+
+    /// Of what has an identifier its end alone, as lists have it.
+    fn subject(&self) -> String {
+        let subject = &self.view.subject;
+        let parts = subject.split_once('/');
+        let parts = parts.and_then(|(kind, name)| Some((kind, Uuid::parse_str(name).ok()?)));
+        parts.map_or_else(|| subject.clone(), |(kind, id)| format!("{kind}/…{}", tail(&id)))
     }
 }
 

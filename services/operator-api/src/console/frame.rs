@@ -128,6 +128,11 @@ impl Frame {
     }
 }
 
+/// Who did something, without the identifier of the key, which the audit log has.
+pub(super) fn name_of(actor: &str) -> &str {
+    actor.rsplit_once(" (").map_or(actor, |(name, _)| name)
+}
+
 fn lacks(may: bool, role: &str) -> Markup {
     if may {
         return Markup(String::new());

@@ -256,16 +256,10 @@ impl Lane {
                 lane.oldest_pending_seconds,
                 list("PENDING"),
             ),
-            row(
-                "QUEUED",
-                "is in the queue, IN_MEMORY",
-                lane.queued,
-                None,
-                list("IN_MEMORY"),
-            ),
+            row("QUEUED", "is in the queue", lane.queued, None, list("IN_MEMORY")),
             row(
                 "SENDING",
-                "is being sent, IN_MEMORY",
+                "is being sent",
                 lane.in_flight,
                 None,
                 list("IN_MEMORY"),

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-pub(super) use story::linked;
+pub(super) use story::{linked, tone};
 
 use super::frame::{Frame, Page, see_other, segment};
 use crate::app::App;

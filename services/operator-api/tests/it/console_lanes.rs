@@ -74,7 +74,7 @@ async fn a_lane_is_paused_and_resumed_by_its_name_and_with_a_note(rig: &Rig) {
     let now = browser.see("/console").await;
     holds(
         &now,
-        &["lane <a class=\"link\" href=\"/console/lanes#push\">push</a>"],
+        &["<span class=\"tag\">lane</span> <a class=\"link\" href=\"/console/lanes#push\">push</a>"],
     );
     let resume = "/console/lanes/push/resume";
     let again = browser.refused(resume, &[("name", "reseller")], 422).await;

@@ -89,7 +89,7 @@ fn form(frame: &Frame, id: Uuid, payload: &CancellationPayload, counted: &ToCanc
         said,
         action: format!("/app/s/{id}/cancel?{query}"),
         back: format!("/app/s/{id}/scheduled"),
-        button: "Cancel them",
+        button: if count == 0 { "" } else { "Cancel them" },
         is_dangerous: true,
         expected: to_type(count),
         needs: "resend",

@@ -22,6 +22,7 @@ pub(super) struct Confirm {
     pub(super) action: String,
     /// Where cancelling leads.
     pub(super) back: String,
+    /// None where there is nothing to do it to.
     pub(super) button: &'static str,
     pub(super) is_dangerous: bool,
     /// What has to be typed.

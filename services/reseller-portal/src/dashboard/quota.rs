@@ -165,7 +165,8 @@ fn bars(days: &QuotaDaysDocument) -> Markup {
 /// What ended in each hour of today, which begins where the quota's days do.
 fn hours(ended: &MetricsDocument, days: &QuotaDaysDocument, zone: Tz) -> Markup {
     let begun = |hour: &DateTime<Utc>| hour.with_timezone(&zone).date_naive() == days.today;
-    let all = (0..HOURS_OF_A_DAY).map(|hour| ended.since + TimeDelta::hours(hour.into()));
+    // Those to come are empty: the picture is as wide as the day, and what has ended grows into it.
+    let all = (0..2 * HOURS_OF_A_DAY).map(|hour| ended.since + TimeDelta::hours(hour.into()));
     let bars = all.filter(begun).map(|hour| {
         let found = ended.hours.iter().find(|one| one.hour == hour);
         let counts = found.map(|one| [one.counts.delivered, 0, one.counts.failed]);

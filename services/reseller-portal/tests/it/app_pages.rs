@@ -240,7 +240,7 @@ async fn a_subscription_is_paused_resumed_deactivated_and_deleted(portal: Portal
     let at = |part: &str| format!("/app/s/{subscription}/{part}");
     let (to, page) = browser.act(&at("pause"), &[("back", "/app")]).await;
     assert_eq!(to, "/app");
-    assert!(page.contains("You have paused it"), "{page}");
+    assert!(page.contains("You paused it"), "{page}");
     browser.act(&at("resume"), &[("back", "//evil.example")]).await;
     assert!(
         browser

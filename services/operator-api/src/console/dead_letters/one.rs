@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use explain::Explanation;
+use explain::{Explanation, Line};
 use http_api::{Id, Name, Params, Problem};
 use store::DeadLetterView;
 use uuid::Uuid;
@@ -14,7 +14,7 @@ use super::Chosen;
 use crate::app::App;
 use crate::console::act::{ActForm, note};
 use crate::console::frame::{Frame, Markup, Page, done};
-use crate::console::search::linked;
+use crate::console::search::{linked, tone};
 use crate::console::trace;
 use crate::console::visit::{Fields, onward};
 use crate::dead_letters::{self, DetailsDocument};
@@ -38,6 +38,10 @@ impl DeadLetter {
     /// A sentence of the story, as the page of a story writes it.
     fn linked(&self, text: &str) -> Markup {
         linked(text, &self.frame)
+    }
+
+    fn tone(&self, line: &Line) -> &'static str {
+        tone(line)
     }
 
     /// What is another with an attempt than with the one before: the name, what it was and what it is.

@@ -86,15 +86,8 @@ impl Story {
         linked(text, &self.frame)
     }
 
-    /// The icon of a line of the story.
     fn tone(&self, line: &Line) -> &'static str {
-        match line.code {
-            "attempt-delivered" => "ok",
-            "attempt-failed" => "warn",
-            "notification" if line.params["status"] == NotificationStatus::Sent.as_str() => "ok",
-            code if code.starts_with("dead-letter") => "bad",
-            _ => "wait",
-        }
+        tone(line)
     }
 
     /// What a sentence of the story names, as the API has it: `status 503`.
@@ -392,6 +385,17 @@ fn replay_form(letter: &DeadLetterView, back: String, frame: &Frame) -> Option<A
     let form = dead_letters::replay_form(letter, back, frame);
     let id = format!("replay-{}", letter.id);
     Some(ActForm { id, ..form }.in_dialog())
+}
+
+/// The icon of a line of a story.
+pub(in crate::console) fn tone(line: &Line) -> &'static str {
+    match line.code {
+        "attempt-delivered" => "ok",
+        "attempt-failed" => "warn",
+        "notification" if line.params["status"] == NotificationStatus::Sent.as_str() => "ok",
+        code if code.starts_with("dead-letter") => "bad",
+        _ => "wait",
+    }
 }
 
 /// A sentence of ours with links on the identifiers in it, and its times as the viewer's. The rest is text.

@@ -28,7 +28,7 @@ const font = (name, weight) => readFileSync(packages.resolve(`@fontsource/${name
 const face = (family, name, weight) =>
   `@font-face { font-family: "${family}"; font-weight: ${weight}; src: url(data:font/woff2;base64,${font(name, weight)}) format("woff2") }`;
 const FONTS = `${face("Kept", "inter", 400)} ${face("Kept", "inter", 600)} ${face("Kept mono", "jetbrains-mono", 400)}
-  * { font-family: "Kept" !important; font-synthesis: none !important }
+  *, ::before { font-family: "Kept" !important; font-synthesis: none !important }
   code, pre, kbd, .mono, :is(code, pre, kbd, .mono) * { font-family: "Kept mono" !important }`;
 /** What those fonts have. */
 const KNOWN = "^[\\u0000-\\u00ff\\u2013\\u2014\\u2018-\\u201d\\u2026]*$";

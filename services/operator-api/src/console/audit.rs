@@ -86,12 +86,8 @@ impl Entry {
         name_of(&self.view.actor)
     }
 
-    /// Of what has an identifier its end alone, as lists have it.
     fn subject(&self) -> String {
-        let subject = &self.view.subject;
-        let parts = subject.split_once('/');
-        let parts = parts.and_then(|(kind, name)| Some((kind, Uuid::parse_str(name).ok()?)));
-        parts.map_or_else(|| subject.clone(), |(kind, id)| format!("{kind}/…{}", tail(&id)))
+        short(&self.view.subject)
     }
 }
 
@@ -150,6 +146,16 @@ fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+/// A subject; of one that has an identifier its end alone, as lists have it.
+fn short(subject: &str) -> String {
+    let parts = subject.split_once('/');
+    let parts = parts.and_then(|(kind, name)| Some((kind, Uuid::parse_str(name).ok()?)));
+    parts.map_or_else(
+        || subject.to_owned(),
+        |(kind, id)| format!("{kind}/…{}", tail(&id)),
+    )
 }
 
 /// The page about a subject.
@@ -304,6 +310,14 @@ mod tests {
         tell(&mut facts, "ids".to_owned(), &json!(vec![1; FACTS_MAX + 9]));
         assert_eq!(facts.len(), 1);
         assert!(facts[0].1.ends_with(" and 9 more"), "{facts:?}");
+    }
+
+    #[test]
+    fn a_subject_with_an_identifier_is_told_by_its_end() {
+        let id = "subscription/01a22a18-3dfc-7692-8ad6-36ebcb3a421a";
+        assert_eq!(short(id), "subscription/…36ebcb3a421a");
+        assert_eq!(short("lane/push"), "lane/push");
+        assert_eq!(short("mails"), "mails");
     }
 
     #[test]

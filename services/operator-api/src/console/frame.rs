@@ -149,3 +149,20 @@ impl FromRequestParts<Arc<App>> for Frame {
         frame.ok_or_else(|| Problem::new(ProblemKind::INTERNAL, "the page has no frame"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_did_something_is_told_without_the_identifier_of_the_key() {
+        assert_eq!(
+            name_of("CI (nightly) (01a22a18-2cdf-7055-b5d3-c9c06e897dcb)"),
+            "CI (nightly)"
+        );
+        assert_eq!(
+            name_of("ada <1@https://id.example>"),
+            "ada <1@https://id.example>"
+        );
+    }
+}

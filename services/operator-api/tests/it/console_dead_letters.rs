@@ -270,6 +270,7 @@ async fn one_dead_letter_is_shown_replayed_and_discarded(rig: &Rig) {
         &page,
         &[
             "<dt>Event</dt>",
+            "<li class=\"bad\">",
             "/console/waiting?lane=reseller&amp;status=ANY&amp;eventId=",
             "all its notifications",
         ],

@@ -45,7 +45,7 @@ async fn what_the_busiest_day_had_is_one_number(portal: Portal) {
     let said = "171 a day would have been enough for the busiest of these days";
     assert_eq!(page.matches(said).count(), 2, "{page}");
     assert!(
-        page.contains(r#"aria-label="0 ended today, by the hour""#),
+        page.contains(r#"viewBox="0 0 240 48" preserveAspectRatio="none" role="img" aria-label="0 ended today, by the hour""#),
         "{page}"
     );
 

@@ -24,12 +24,16 @@ asked AS (
     SELECT subscription_id, url, version, was_well, quota, count(*) FILTER (WHERE uncharged) AS count,
            array_agg(id) AS ids, array_agg(backlog) AS backlogs
     FROM due GROUP BY subscription_id, url, version, was_well, quota ORDER BY subscription_id),
--- The condition holds for the row as it is when it is locked, whichever process charged it meanwhile.
+-- The condition holds for the row as it is when it is locked, whichever process charged it meanwhile. What is carried over from
+-- earlier days is counted as in the whole claim.
 charged AS (
-    UPDATE subscription_budgets b SET used = b.used + a.count
+    UPDATE subscription_budgets b
+    SET day = $7, used = greatest(0, b.used - b.quota::bigint * ($7 - b.day)) + a.count, quota = a.quota
     FROM asked a
-    WHERE b.subscription_id = a.subscription_id AND a.count > 0
-      AND b.day = $7 AND b.quota = a.quota AND b.used + a.count <= b.quota AND b.release_at IS NULL
+    -- An array of one is looked up, whatever the planner thinks. A plan made while the table was empty, and kept, read all of it for
+    -- each claim, and compared each row with each.
+    WHERE b.subscription_id = ANY (ARRAY[a.subscription_id]) AND a.count > 0 AND b.day <= $7 AND b.release_at IS NULL
+      AND greatest(0, b.used - b.quota::bigint * ($7 - b.day)) + a.count <= a.quota
     RETURNING a.url, a.version, a.was_well, a.ids, a.backlogs),
 granted AS (
     SELECT g.url, g.version, g.was_well, u.id, u.backlog

@@ -77,7 +77,8 @@ counted AS (
     FROM (SELECT subscription_id, quota, count(*) FILTER (WHERE verdict = 'CLAIM' AND uncharged) AS granted,
                  count(*) FILTER (WHERE verdict IN ('QUOTA', 'RATE') AND attempts = 0) AS left
           FROM planned GROUP BY subscription_id, quota) AS g
-    WHERE b.subscription_id = g.subscription_id
+    -- As in the fast claim, an array of one is looked up.
+    WHERE b.subscription_id = ANY (ARRAY[g.subscription_id])
       AND (g.granted > 0 OR (g.left > 0 AND b.release_at IS NULL))),
 paced AS (
     UPDATE subscription_paces p
@@ -85,7 +86,7 @@ paced AS (
     FROM (SELECT subscription_id, max(slot_at) AS last_slot_at, interval '1 second' / max(rate) AS step,
                  count(*) AS count
           FROM planned WHERE verdict = 'CLAIM' AND slot_at IS NOT NULL GROUP BY subscription_id) AS g
-    WHERE p.subscription_id = g.subscription_id),
+    WHERE p.subscription_id = ANY (ARRAY[g.subscription_id])),
 changed AS (
     UPDATE notifications n
     SET status = CASE

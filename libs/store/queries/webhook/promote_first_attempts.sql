@@ -9,10 +9,12 @@ WITH RECURSIVE waiting AS (
 sendable AS (
     SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
     WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
+      -- `OFFSET 0` keeps it from being joined: a plan made while the table was empty compared each of its rows with each of these.
       AND NOT EXISTS (SELECT FROM subscription_sidelines l
                       WHERE l.subscription_id = s.id AND l.lane = 'first'
                         AND (l.until > now() AND l.until <= now() + $5::interval
-                             OR l.outage_until BETWEEN now() AND now() + $6::interval))),
+                             OR l.outage_until BETWEEN now() AND now() + $6::interval)
+                      OFFSET 0)),
 -- What there may be room for of each. One more is read, so that it is known of each whether it has more.
 share AS (
     SELECT LEAST($2, 2 * $3::bigint / GREATEST(count(*), 1) + 1) AS size FROM sendable),

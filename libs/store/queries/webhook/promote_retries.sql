@@ -15,7 +15,8 @@ sendable AS (
       AND NOT EXISTS (SELECT FROM subscription_sidelines l
                       WHERE l.subscription_id = s.id AND l.lane = 'retry'
                         AND (l.until > now() AND l.until <= now() + $5::interval
-                             OR l.outage_until BETWEEN now() AND now() + $6::interval))),
+                             OR l.outage_until BETWEEN now() AND now() + $6::interval)
+                      OFFSET 0)),
 -- As for first attempts.
 share AS (
     SELECT LEAST($2, 2 * $3::bigint / GREATEST(count(*), 1) + 1) AS size FROM sendable),

@@ -406,11 +406,12 @@ impl Store {
             budgets AS (
                 INSERT INTO subscription_budgets (subscription_id, day, used, quota)
                 SELECT c.id, $2, 0, c.quota FROM counted c
-                WHERE NOT EXISTS (SELECT FROM subscription_budgets b WHERE b.subscription_id = c.id)
+                WHERE NOT EXISTS (SELECT FROM subscription_budgets b WHERE b.subscription_id = c.id OFFSET 0)
                 ON CONFLICT DO NOTHING)
             INSERT INTO subscription_paces (subscription_id, next_slot_at, asked_at, span)
             SELECT c.id, now(), now(), interval '0' FROM counted c
-            WHERE c.rate IS NOT NULL AND NOT EXISTS (SELECT FROM subscription_paces p WHERE p.subscription_id = c.id)
+            WHERE c.rate IS NOT NULL
+              AND NOT EXISTS (SELECT FROM subscription_paces p WHERE p.subscription_id = c.id OFFSET 0)
             ON CONFLICT DO NOTHING
             "#,
             ids,

@@ -1,6 +1,6 @@
 //! Claiming what nothing speaks against: the subscription takes everything at once, nothing of it waits in line, and
 //! today's quota has room for all of it. That is nearly everything, and one statement that does no more costs half of one that can also defer, pace and
-//! give up. What it leaves alone is decided by the whole rule, in `claim`.
+//! give up. The first of a day is among it, since all subscriptions have one. What it leaves alone is decided by the whole rule, in `claim`.
 
 use chrono::NaiveDate;
 use sqlx::Connection as _;

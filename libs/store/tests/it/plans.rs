@@ -293,3 +293,42 @@ async fn visits_that_go_on_are_not_looked_for_among_those_that_ended(pool: PgPoo
     assert!(plan.contains("portal_visits_end"), "{plan}");
     assert!(!plan.contains("portal_visits_pkey"), "{plan}");
 }
+
+/// What these read while they are empty is what they read ever after: a plan is kept, and a table of budgets fills up within seconds when
+/// ten thousand subscriptions begin.
+#[testkit::database_test]
+async fn the_lane_looks_up_the_rows_of_subscriptions_also_by_a_plan_from_when_there_were_none(pool: PgPool) {
+    const TABLES: [&str; 3] = [
+        "subscription_budgets",
+        "subscription_paces",
+        "subscription_sidelines",
+    ];
+    fn unconditional(node: &Value, found: &mut Vec<String>) {
+        let table = node["Relation Name"].as_str().unwrap_or_default();
+        let scan = node["Node Type"]
+            .as_str()
+            .is_some_and(|kind| kind.ends_with("Scan"));
+        if scan && TABLES.contains(&table) && node["Index Cond"].is_null() {
+            found.push(table.to_owned());
+        }
+        for child in node["Plans"].as_array().into_iter().flatten() {
+            unconditional(child, found);
+        }
+    }
+    sqlx::raw_sql("ANALYZE subscription_budgets, subscription_paces, subscription_sidelines")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let mut connection = connect(&pool).await;
+    // Both claims and the beginning of counting, and both promotions.
+    let mut lane = statements(&["enter_lane(l.name, l.changes)", "sendable AS ("]);
+    lane.retain(|(query, _)| TABLES.iter().any(|table| query.contains(table)));
+    assert_eq!(lane.len(), 5, "{lane:?}");
+    for (query, parameters) in lane {
+        let plan = plan(&mut connection, &query, parameters).await;
+        let mut found = Vec::new();
+        unconditional(&plan, &mut found);
+        assert!(found.is_empty(), "{found:?} in the plan of {query}\n{plan:#}");
+    }
+    connection.close().await.unwrap();
+}

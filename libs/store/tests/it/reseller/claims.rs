@@ -367,7 +367,7 @@ async fn what_the_database_refuses_for_good_is_passed_over_beside_what_is_ordina
     .await
     .unwrap();
     let at = SystemClock.now();
-    // Until something was charged to its day, a subscription has nothing ordinary.
+    // Until something was charged to it, a subscription has nothing ordinary.
     let first = claim(&store, &made[..1], &terms(at)).await;
     assert_eq!(claimed_ids(&first), made[..1]);
     let mut claimed = claimed_ids(&claim(&store, &made[1..], &terms(at)).await);

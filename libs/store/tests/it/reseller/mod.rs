@@ -10,6 +10,7 @@ mod event_keys;
 mod exhausted;
 mod fan_out;
 mod fences;
+mod first_of_day;
 mod health_signals;
 mod ids;
 mod outages;

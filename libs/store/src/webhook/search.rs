@@ -151,9 +151,8 @@ impl Lead {
         if self.covers(search) {
             return (wanted, wanted);
         }
-        // None where an index leads through those of all.
-        let many = u32::try_from(subscriptions).unwrap_or(u32::MAX).max(1);
-        let step = share(subscriptions);
+        let many = number(subscriptions);
+        let step = share(many);
         let steps = match self {
             // Each reads the heads of its indexes again.
             Self::Oldest => 1,
@@ -184,10 +183,20 @@ impl Lead {
     }
 }
 
+/// Among how many subscriptions is shared what is read. There are none where an index leads through those of all.
+fn number(subscriptions: usize) -> u32 {
+    u32::try_from(subscriptions).unwrap_or(u32::MAX).max(1)
+}
+
 /// How many notifications of each of so many subscriptions are looked at with one statement.
-fn share(subscriptions: usize) -> u32 {
-    let many = u32::try_from(subscriptions).unwrap_or(u32::MAX).max(1);
+fn share(many: u32) -> u32 {
     (READ_AT_ONCE / many).clamp(STEP_MIN, EXAMINED_MAX)
+}
+
+/// How many of what is tried again, and how many of what is in line, are read of each of so many subscriptions. Unlike elsewhere all of them are
+/// read, since none is known to have the oldest.
+fn heads(many: u32) -> u32 {
+    share(many).min(READ_MAX / 2 / many).max(1)
 }
 
 /// Reads what a search looks at. `$source` is the pieces of a list of notifications in the order of `$order`, at most `$7` of them, whose
@@ -455,10 +464,10 @@ impl Store {
                   (SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.created_at AS at
                    FROM notifications n WHERE n.status = 'IN_MEMORY' AND n.subscription_id = ANY ($1)
                    ORDER BY n.leased_until LIMIT 10000)) AS w
-              WHERE w.id > $8 ORDER BY w.id LIMIT $7"],
+              WHERE w.id > $8 AND ($5::uuid IS NULL OR w.id < $5) ORDER BY w.id LIMIT $7"],
             "id",
             after,
-            i64::from(share(of.len()))
+            i64::from(heads(number(of.len())))
         )
     }
 
@@ -530,5 +539,19 @@ impl Store {
         });
         self.tell_turns(list.collect()).await?;
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_of_all_that_waits_is_bounded_however_many_subscriptions_there_are() {
+        for many in [1, 2, 99, 100, 1_000, 10_000, 100_000] {
+            assert!(2 * heads(many) * many <= READ_MAX, "{many}");
+        }
+        let few_and_many = [1, 100, 10_000, u32::MAX].map(heads);
+        assert_eq!(few_and_many, [10_000, 201, 10, 1]);
     }
 }

@@ -162,6 +162,12 @@ async fn the_notifications_that_wait_come_those_of_the_oldest_event_first_over_a
         ..all
     };
     assert_eq!(all_notifications(&store, &lately, 2).await, made[3..6]);
+    let none = NotificationSearch {
+        event_type: Some("none".to_owned()),
+        ..lately
+    };
+    let part = store.search_notifications(&none, None, 50).await.unwrap();
+    assert_eq!((part.items.len(), part.examined, part.next), (0, 3, None));
 }
 
 #[testkit::database_test]

@@ -456,6 +456,7 @@ impl Describer<'_> {
         Sentence::new(code, format!("{begins} {failure}"))
             .with("attempt", push.attempts)
             .with("errorType", last.and_then(|attempt| attempt.error_type))
+            .with("status", last.and_then(|attempt| attempt.response_status))
             .with(
                 "swrveErrorCode",
                 last.and_then(|attempt| attempt.swrve_error_code),

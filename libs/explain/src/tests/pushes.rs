@@ -276,6 +276,7 @@ fn what_happened_to_a_push_has_a_code_and_what_it_names() {
     let codes: Vec<_> = story.story.iter().map(|line| line.code).collect();
     assert_eq!(codes, ["accepted", "attempt-failed"]);
     assert_eq!(story.headline_params["errorType"], "SWRVE");
+    assert_eq!(story.headline_params["status"], 500);
     let params = &story.story[1].params;
     for (name, value) in [
         ("errorType", json!("SWRVE")),

@@ -326,6 +326,12 @@ impl<T: Template> IntoResponse for Page<T> {
     }
 }
 
+/// Who did something, by name alone: without the identifier of the key, or the place of a command, which the audit log has.
+pub fn name_of(actor: &str) -> &str {
+    let named = actor.strip_suffix(')').and_then(|begun| begun.rsplit_once(" ("));
+    named.map_or(actor, |(name, _)| name)
+}
+
 /// Text as a part of a path.
 pub fn segment(text: impl AsRef<str>) -> String {
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -387,6 +393,21 @@ pub fn append_cookie(response: &mut Response, cookie: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_did_something_is_told_without_the_identifier_of_the_key() {
+        for (actor, name) in [
+            (
+                "CI (nightly) (01a22a18-2cdf-7055-b5d3-c9c06e897dcb)",
+                "CI (nightly)",
+            ),
+            ("ada (postrider-cli, root@db1)", "ada"),
+            ("ada <1@https://id.example>", "ada <1@https://id.example>"),
+            ("Anna (Sales) <user-17@acme>", "Anna (Sales) <user-17@acme>"),
+        ] {
+            assert_eq!(name_of(actor), name);
+        }
+    }
 
     #[test]
     fn a_page_says_what_was_done_and_what_was_not_in_different_colours() {

@@ -19,7 +19,7 @@ pub use assets::{Asset, Assets};
 pub use form::{Fields, TYPED_ABOVE};
 pub use frame::{
     FLASH, Flash, Frame, Moment, Number, Page, TICK, append_cookie, cookie, done, done_if, local, moved,
-    not_done, see_other, segment,
+    name_of, not_done, see_other, segment,
 };
 pub use guard::{
     Details, FieldDetails, address_of, details_of, is_followed_here, is_of_this_origin, is_safe, tagged,

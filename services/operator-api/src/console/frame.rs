@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use http_api::{Caller, Problem, ProblemKind};
 pub(crate) use pages::{
-    FLASH, Markup, Page, append_cookie, cookie, done, done_if, escape, not_done, see_other, segment,
+    FLASH, Markup, Page, append_cookie, cookie, done, done_if, escape, name_of, not_done, see_other, segment,
 };
 
 use crate::app::App;
@@ -128,11 +128,6 @@ impl Frame {
     }
 }
 
-/// Who did something, without the identifier of the key, which the audit log has.
-pub(super) fn name_of(actor: &str) -> &str {
-    actor.rsplit_once(" (").map_or(actor, |(name, _)| name)
-}
-
 fn lacks(may: bool, role: &str) -> Markup {
     if may {
         return Markup(String::new());
@@ -147,22 +142,5 @@ impl FromRequestParts<Arc<App>> for Frame {
         let frame = parts.extensions.get::<Self>().cloned();
         // Only routes behind the guard ask for it, and the guard puts it there.
         frame.ok_or_else(|| Problem::new(ProblemKind::INTERNAL, "the page has no frame"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_did_something_is_told_without_the_identifier_of_the_key() {
-        assert_eq!(
-            name_of("CI (nightly) (01a22a18-2cdf-7055-b5d3-c9c06e897dcb)"),
-            "CI (nightly)"
-        );
-        assert_eq!(
-            name_of("ada <1@https://id.example>"),
-            "ada <1@https://id.example>"
-        );
     }
 }

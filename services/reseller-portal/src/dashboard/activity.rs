@@ -67,11 +67,6 @@ impl ActsAsked {
     }
 }
 
-/// The name of a key without its identifier, which is in the title.
-fn short(name: &str) -> &str {
-    name.rsplit_once(" (").map_or(name, |(short, _)| short)
-}
-
 #[derive(Template)]
 #[template(path = "activity.html")]
 struct Activity {

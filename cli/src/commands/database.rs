@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use config::{Config, Fault, Sources};
+use domain::foreign_text::harmless_char;
 use store::{Act, Store};
 
 use crate::api::Api;
@@ -111,13 +112,12 @@ pub(crate) fn by_hand(at: DateTime<Utc>, note: Option<&str>) -> Act<'_> {
 
 /// The person comes first, as the name of a key does, so that the audit log finds acts by it.
 fn signature(person: Option<&str>, place: &str) -> String {
-    let person = person.unwrap_or_default().trim();
-    let person: String = person
-        .chars()
-        .filter(|character| !character.is_control())
-        .take(ACTOR_MAX)
+    let written = person.unwrap_or_default().chars();
+    let written: String = written
+        .filter(|character| harmless_char(*character) == *character)
         .collect();
-    match person.as_str() {
+    let person: String = written.trim().chars().take(ACTOR_MAX).collect();
+    match person.trim_end() {
         "" => format!("postrider-cli ({place})"),
         person => format!("{person} (postrider-cli, {place})"),
     }
@@ -140,8 +140,12 @@ mod tests {
         let signed = |person| signature(person, "root@db1");
         assert_eq!(signed(Some("ada")), "ada (postrider-cli, root@db1)");
         assert_eq!(signed(Some(" ada\n")), "ada (postrider-cli, root@db1)");
-        for nobody in [None, Some(""), Some(" ")] {
-            assert_eq!(signed(nobody), "postrider-cli (root@db1)");
+        assert_eq!(
+            signed(Some("a\u{1b}[2J\u{202e}da")),
+            "a[2Jda (postrider-cli, root@db1)"
+        );
+        for unnamed in [None, Some(""), Some(" "), Some("\u{7} \u{7}")] {
+            assert_eq!(signed(unnamed), "postrider-cli (root@db1)");
         }
     }
 }

@@ -168,7 +168,11 @@ async fn who_has_access_is_a_file_without_what_gives_it(rig: &Rig) {
     );
     let cookie = viewer.cookie("__Host-pr_console");
     for (list, heads, least) in [
-        ("keys", "id,name,roles,", 2),
+        (
+            "keys",
+            "id,name,roles,resellerId,createdAt,createdBy,revokedAt,revokedBy,",
+            2,
+        ),
         ("visits", "id,name,roles,", 1),
         ("portal-visits", "id,resellerId,personId,", 0),
         ("portal-links", "id,resellerId,personId,", 0),

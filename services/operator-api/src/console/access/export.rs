@@ -13,13 +13,15 @@ use crate::console::frame::Frame;
 use crate::request::Viewer;
 use crate::{keys, portal_links, visits};
 
-const KEYS: [Column; 11] = [
+const KEYS: [Column; 13] = [
     ("id", "/id"),
     ("name", "/name"),
     ("roles", "/roles"),
     ("resellerId", "/resellerId"),
     ("createdAt", "/createdAt"),
+    ("createdBy", "/createdBy"),
     ("revokedAt", "/revokedAt"),
+    ("revokedBy", "/revokedBy"),
     ("expiresAt", "/expiresAt"),
     ("usedAt", "/usedAt"),
     ("scope", "/scope"),

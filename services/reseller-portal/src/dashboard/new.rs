@@ -38,16 +38,11 @@ struct New {
     /// Where requests come from.
     addresses: Vec<String>,
     /// How far a request to the endpoint got, if that was asked for.
-    check: Option<Found>,
+    check: Option<CheckDocument>,
+    /// Whether a secret of the person's own was typed. It is in no page, and has to be typed again to be used again.
+    with_own_secret: bool,
     /// Those of which one has to be deleted first, the least needed first; none where there is room.
     full: Vec<SubscriptionDocument>,
-}
-
-/// How far a request to an endpoint got.
-struct Found {
-    document: CheckDocument,
-    /// Whether it was signed with a secret of the person's own. That one is in no page: it is typed again to be used again.
-    with_own_secret: bool,
 }
 
 impl New {
@@ -66,14 +61,19 @@ impl New {
     }
 
     /// Whether it may have failed for want of a secret that the endpoint knows: there is none before the subscription is made.
-    fn lacks_secret(&self, check: &Found) -> bool {
-        let mut steps = check.document.steps.iter();
-        !check.with_own_secret && steps.any(|step| step.step == "ANSWER" && step.result == "FAILED")
+    fn lacks_secret(&self, check: &CheckDocument) -> bool {
+        let mut steps = check.steps.iter();
+        !self.with_own_secret && steps.any(|step| step.step == "ANSWER" && step.result == "FAILED")
     }
 
     /// Whether a subscription may be made with a secret of the person's own.
     fn may_choose(&self) -> bool {
         self.form.offered.limits.secrets_can_be_chosen
+    }
+
+    /// Whether its field is seen at once.
+    fn asks_for_secret(&self) -> bool {
+        self.with_own_secret || self.form.wrong("secret").is_some()
     }
 
     /// The word for a result and its looks.
@@ -90,7 +90,7 @@ async fn new(
     app: &Arc<App>,
     reseller: &Reseller,
     frame: Frame,
-    (form, check): (SubscriptionForm, Option<Found>),
+    (form, check, with_own_secret): (SubscriptionForm, Option<CheckDocument>, bool),
 ) -> Result<Response, Problem> {
     let status = confirm::status(&form.errors);
     let mut full = super::subscriptions_of(app, reseller).await?;
@@ -109,6 +109,7 @@ async fn new(
         form,
         addresses,
         check,
+        with_own_secret,
         full,
     };
     Ok((status, Page(page)).into_response())
@@ -117,7 +118,7 @@ async fn new(
 async fn page(State(app): State<Arc<App>>, reseller: Reseller, frame: Frame) -> Result<Response, Problem> {
     let offered = offered(&app, &reseller).await?;
     let form = SubscriptionForm::empty(offered, app.config.reseller.replay.after_outage);
-    new(&app, &reseller, frame, (form, None)).await
+    new(&app, &reseller, frame, (form, None, false)).await
 }
 
 /// Sends a challenge to the endpoint that was typed, and shows how far it got. What else was typed stays.
@@ -138,16 +139,13 @@ async fn check(
     let draft = Draft(payload, Wrong::default());
     let checked = endpoint_checks::check(State(Arc::clone(&app)), manager.clone(), draft).await;
     let found = match checked {
-        Ok(document) => Some(Found {
-            document: document.0,
-            with_own_secret,
-        }),
+        Ok(document) => Some(document.0),
         Err(problem) => {
             form.errors = confirm::mendable(problem)?;
             None
         }
     };
-    new(&app, &manager, frame, (form, found)).await
+    new(&app, &manager, frame, (form, found, with_own_secret)).await
 }
 
 /// Makes it, and shows its secret, this once. It is challenged when its person asks for that: before, the endpoint could not know the secret.
@@ -159,13 +157,15 @@ async fn make(
 ) -> Result<Response, Problem> {
     let offered = offered(&app, &manager).await?;
     let mut form = SubscriptionForm::typed(&fields, offered);
+    let secret = fields.get("secret").map(str::to_owned);
+    let with_own_secret = secret.is_some();
     let payload = CreatePayload {
         url: Some(form.url.clone()),
         event_types: Some(form.event_types.clone()),
         email: Some(form.email.clone()),
         description: Some(form.description.clone()),
         timeout_millis: form.timeout_millis(),
-        secret: fields.get("secret").map(str::to_owned),
+        secret,
         resend_after_outage: Some(form.resend_after_outage),
         retry_plan: form.retry_plan.parse().ok(),
         retry_client_errors: Some(form.retry_client_errors),
@@ -182,5 +182,5 @@ async fn make(
         }
         Err(problem) => form.errors = confirm::mendable(problem)?,
     }
-    new(&app, &manager, frame, (form, None)).await
+    new(&app, &manager, frame, (form, None, with_own_secret)).await
 }

@@ -112,6 +112,10 @@ async fn the_dashboard_checks_an_endpoint_with_a_secret_that_no_page_shows(porta
         "{}",
         answer.html
     );
+    let again = "Type it again now";
+    assert!(answer.html.contains(again), "{}", answer.html);
+    let fresh = page.see("/app/subscriptions/new").await;
+    assert!(!fresh.contains(again), "{fresh}");
     assert!(!answer.html.contains(SECRET), "{}", answer.html);
     let other = SECRET.replace('M', "N");
     let typed = [("url", url.as_str()), ("secret", other.as_str())];
@@ -151,7 +155,9 @@ async fn a_subscription_is_made_with_the_secret_that_its_endpoint_was_checked_wi
     ];
     let refused = page.refused("/app/subscriptions/new", &typed, 422).await;
     assert!(
-        refused.contains("repeat too much") && !refused.contains(repeating),
+        refused.contains("repeat too much")
+            && refused.contains("Type it again now")
+            && !refused.contains(repeating),
         "{refused}"
     );
 }

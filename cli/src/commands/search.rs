@@ -226,7 +226,7 @@ impl Stretch {
 }
 
 /// A time as a query string takes it.
-fn written(at: DateTime<Utc>) -> String {
+pub(crate) fn written(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 

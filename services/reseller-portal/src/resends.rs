@@ -52,6 +52,10 @@ pub(crate) struct ResendPayload {
     pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; the present one when missing.
     pub(crate) until: Option<DateTime<Utc>>,
+    /// Of those that were delivered, failed or were given up at this time or later, however long before their event was accepted.
+    pub(crate) ended_since: Option<DateTime<Utc>>,
+    /// Of those that ended so before this time.
+    pub(crate) ended_until: Option<DateTime<Utc>>,
     /// Whether they are only counted.
     pub(crate) dry_run: Option<bool>,
     /// Most of them that are sent in a second, at most reseller.replay.perSecond, which is also the default.
@@ -260,16 +264,25 @@ fn check(
     if since >= until {
         errors.push(FieldProblem::new("since", "must be before until"));
     }
+    let (ended_since, ended_until) = (payload.ended_since, payload.ended_until);
+    if ended_since
+        .zip(ended_until)
+        .is_some_and(|(since, until)| since >= until)
+    {
+        errors.push(FieldProblem::new("endedSince", "must be before endedUntil"));
+    }
     let filtered = payload.statuses.is_some()
         || payload.event_types.is_some()
         || payload.code.is_some()
         || payload.since.is_some()
-        || payload.until.is_some();
+        || payload.until.is_some()
+        || ended_since.is_some()
+        || ended_until.is_some();
     let which = match payload.ids {
         Some(_) if filtered => {
             errors.push(FieldProblem::new(
                 "ids",
-                "names the notifications: leave out statuses, eventTypes, code, since and until",
+                "names the notifications: leave out statuses, eventTypes, code, since, until, endedSince and endedUntil",
             ));
             ToResend::Ids(Vec::new())
         }
@@ -288,7 +301,7 @@ fn check(
         None if !filtered => {
             errors.push(FieldProblem::new(
                 "ids",
-                "is missing: name notifications, or say which by statuses, eventTypes, code, since or until",
+                "is missing: name notifications, or say which by statuses, eventTypes, code, since, until, endedSince or endedUntil",
             ));
             ToResend::Ids(Vec::new())
         }
@@ -301,6 +314,9 @@ fn check(
             value: None,
             since,
             until,
+            // What ended earlier was accepted earlier, and the time may lie before all that the database knows.
+            ended_since: ended_since.map(|since| since.max(earliest)),
+            ended_until: ended_until.map(|until| until.max(earliest)),
             before: None,
             limit: 0,
         })),

@@ -35,6 +35,7 @@ const POLL: Duration = Duration::from_millis(500);
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   postrider notifications list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 1d
+  postrider notifications list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --ended-since 1h
   postrider notifications list --event-id order-4711
   postrider notifications list --value example.org
   postrider notifications list --reseller acme --value example.org --newer-than 1d      for operators
@@ -106,11 +107,11 @@ pub(crate) struct ListArgs {
     #[arg(long, value_parser = PossibleValuesParser::new(ENDED_FOR), ignore_case = true, value_delimiter = ',',
         help_heading = OPERATORS)]
     reason: Vec<String>,
-    /// For operators: delivered, failed, given up or cancelled at this time or later; a time, or an age such as 3d.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "event_id", help_heading = OPERATORS)]
+    /// Delivered, failed, given up or cancelled at this time or later, whenever the event was accepted; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "event_id")]
     ended_since: Option<DateTime<Utc>>,
-    /// For operators: delivered, failed, given up or cancelled before this time; a time, or an age such as 10m.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "event_id", help_heading = OPERATORS)]
+    /// Delivered, failed, given up or cancelled before this time; a time, or an age such as 10m.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "event_id")]
     ended_until: Option<DateTime<Utc>>,
     /// For operators: ended more than so long after its event was accepted, such as 10m.
     #[arg(long, value_name = "AGE", conflicts_with = "event_id", help_heading = OPERATORS)]
@@ -244,13 +245,13 @@ pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
 
 /// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
-    let is_by_end = args.ended_since.is_some() || args.ended_until.is_some() || args.late.is_some();
+    let is_by_end = args.ended_since.is_some() || args.ended_until.is_some();
     let is_operator = args.all
-        || is_by_end
+        || args.late.is_some()
         || args.waiting
         || !args.reason.is_empty()
         || args.reseller.is_some()
-        || args.value.is_some() && args.operator.has_key();
+        || (args.value.is_some() || is_by_end) && args.operator.has_key();
     if is_operator || !args.common.portal.has_key() && args.operator.has_key() {
         if !is_operator && args.of.id().is_none() && args.event_id.is_none() {
             bail!(
@@ -278,18 +279,21 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
 /// Lists what the portal has of the reseller whose key is given.
 async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     let (event, by_value) = (args.event_id.clone(), args.value.is_some());
+    let is_by_end = args.ended_since.is_some() || args.ended_until.is_some();
     let query = [
         ("eventId", args.event_id),
         ("value", args.value),
         ("status", search::joined(&args.status)),
         ("eventType", args.event_types),
+        ("endedSince", args.ended_since.map(search::written)),
+        ("endedUntil", args.ended_until.map(search::written)),
     ];
     let portal = Portal::connect(&args.common.portal)?;
     let mut query = search::query(query);
     args.stretch.add_to(&mut query);
     query.extend(args.answer.query());
-    // The list of one subscription knows neither values nor answers.
-    let is_searched = by_value || args.answer.is_asked();
+    // The list of one subscription knows neither values nor answers nor when each ended.
+    let is_searched = by_value || is_by_end || args.answer.is_asked();
     let path = match args.of.id() {
         Some(id) if is_searched => {
             query.insert("subscription".to_owned(), id.to_string().into());

@@ -28,13 +28,14 @@ events among them. At most 10,000 at once, after those that were sent again befo
 Examples:
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --dry-run
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --wait
+  postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --ended-since 1h --dry-run
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5xx --per-second 5")]
 pub(crate) struct ResendManyArgs {
     #[command(flatten)]
     of: OneSubscription,
     /// These notifications; goes with no filter.
     #[arg(long = "id", value_name = "ID", value_parser = identifier, value_delimiter = ',',
-        conflicts_with_all = ["status", "event_types", "code", "since", "until", "newer_than"])]
+        conflicts_with_all = ["status", "event_types", "code", "since", "until", "newer_than", "ended_since", "ended_until"])]
     ids: Vec<Uuid>,
     /// Of these statuses: SENT, FAILED, GIVEN_UP; of all three if none is given, and so delivered ones too.
     #[arg(long, value_delimiter = ',')]
@@ -54,11 +55,17 @@ pub(crate) struct ResendManyArgs {
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; a time, or an age such as 2h.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, visible_alias = "older-than")]
     until: Option<DateTime<Utc>>,
     /// Of events that were accepted less than this long ago, such as 2h.
     #[arg(long, value_name = "AGE")]
     newer_than: Option<Age>,
+    /// Delivered, failed or given up at this time or later, whenever the event was accepted; a time, or an age such as 1h.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    ended_since: Option<DateTime<Utc>>,
+    /// Delivered, failed or given up before this time; a time, or an age such as 10m.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    ended_until: Option<DateTime<Utc>>,
     /// Most of them that are sent in a second.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_second: Option<u32>,
@@ -93,6 +100,8 @@ impl ResendManyArgs {
             ("code", self.code.as_deref().map(Value::from)),
             ("since", since.map(written)),
             ("until", self.until.map(written)),
+            ("endedSince", self.ended_since.map(written)),
+            ("endedUntil", self.ended_until.map(written)),
             ("perSecond", self.per_second.map(Value::from)),
         ] {
             if let Some(value) = value {
@@ -190,5 +199,15 @@ mod tests {
             json!({"dryRun": false, "ids": [id], "perSecond": 5})
         );
         assert_eq!(body(&["--code", "5XX"]), json!({"dryRun": false, "code": "5xx"}));
+        let ended = [
+            "--ended-since",
+            "2026-11-21T11:00:00Z",
+            "--ended-until",
+            "2026-11-21T11:30:00Z",
+        ];
+        assert_eq!(
+            body(&ended),
+            json!({"dryRun": false, "endedSince": "2026-11-21T11:00:00Z", "endedUntil": "2026-11-21T11:30:00Z"})
+        );
     }
 }

@@ -44,6 +44,10 @@ pub struct NotificationsAsked {
     pub since: DateTime<Utc>,
     /// Of events before this.
     pub until: DateTime<Utc>,
+    /// Ended at this time or later. No index knows it: it is asked of what the others lead to.
+    pub ended_since: Option<DateTime<Utc>>,
+    /// Ended before this time.
+    pub ended_until: Option<DateTime<Utc>>,
     /// Only those before this one.
     pub before: Option<Uuid>,
     /// Greatest number.
@@ -85,6 +89,8 @@ macro_rules! look {
             "SELECT l.id AS \"id!\", l.created_at AS \"at!\",
                     ((cardinality($4::text[]) = 0 OR l.status = ANY ($4))
                      AND (cardinality($5::text[]) = 0 OR l.event_type = ANY ($5))
+                     AND ($11::timestamptz IS NULL OR l.finished_at >= $11)
+                     AND ($12::timestamptz IS NULL OR l.finished_at < $12)
                      AND CASE WHEN $6::integer IS NULL AND cardinality($7::text[]) = 0 THEN true
                          ELSE EXISTS (
                              SELECT FROM (SELECT response_status, error_type FROM delivery_attempts
@@ -97,7 +103,7 @@ macro_rules! look {
                                       WHERE e.id = l.event AND strpos(lower(e.body COLLATE \"C\"), v.spelling) > 0) END
                     ) IS TRUE AS \"matches!\"
              FROM (SELECT n.* FROM UNNEST($1::uuid[]) AS s(subscription) CROSS JOIN LATERAL (
-                       SELECT n.id, n.event, n.status, n.event_type, n.created_at FROM notifications n
+                       SELECT n.id, n.event, n.status, n.event_type, n.created_at, n.finished_at FROM notifications n
                        WHERE n.subscription_id = s.subscription AND "
                 + $lead
                 + " AND n.id >= $2 AND n.id < $3
@@ -117,6 +123,8 @@ macro_rules! look {
             i64::from($depth),
             spelled.as_deref(),
             $asked.code.as_ref().map(|codes| i32::from(*codes.end())),
+            $asked.ended_since,
+            $asked.ended_until,
         )
         .fetch_all(&$store.pool)
         .await
@@ -135,6 +143,8 @@ impl NotificationsAsked {
         !(self.statuses.is_empty() && self.event_types.is_empty() && self.errors.is_empty())
             || self.code.is_some()
             || self.value.is_some()
+            || self.ended_since.is_some()
+            || self.ended_until.is_some()
     }
 
     /// How many notifications are looked at for one part.

@@ -104,6 +104,8 @@ impl DeliveryParams {
             // Both hold, so that the later one does.
             since: time("since", self.since.as_deref())?.max(within),
             until: time("until", self.until.as_deref())?,
+            ended_since: None,
+            ended_until: None,
             limit: Some(self.limit.unwrap_or(ROWS)),
             cursor: self.cursor.clone(),
         })

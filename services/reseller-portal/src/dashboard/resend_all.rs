@@ -224,6 +224,8 @@ impl Typed {
             // Both hold, so that the later one does.
             since: Some(since.max(within).unwrap_or(week)),
             until,
+            ended_since: None,
+            ended_until: None,
             dry_run: Some(dry_run),
             per_second,
         })

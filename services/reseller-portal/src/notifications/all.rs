@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
+use domain::notification::NotificationStatus;
 use domain::subscription::HeldBack;
 use http_api::{Problem, ReadParams, WrongQuery, last_answer, paging};
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,11 @@ pub(crate) struct AllParams {
     pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
     pub(crate) until: Option<DateTime<Utc>>,
+    /// Of those that were delivered, failed, were given up or cancelled at this time or later, however long before their event was accepted. What
+    /// was sent again counts from when it ended again.
+    pub(crate) ended_since: Option<DateTime<Utc>>,
+    /// Of those that ended so before this time.
+    pub(crate) ended_until: Option<DateTime<Utc>>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub(crate) limit: Option<u32>,
@@ -226,9 +232,11 @@ fn asked(
         ));
     }
     let earliest = now - SHOWN;
+    let statuses = wrong.take(list::statuses(params.status.as_deref()));
+    wrong.take(check_ended(params, &statuses));
     let asked = NotificationsAsked {
         subscriptions,
-        statuses: wrong.take(list::statuses(params.status.as_deref())),
+        statuses,
         event_types: wrong.take(list::event_types(params.event_type.as_deref())),
         code,
         errors: wrong.take(errors(params.error.as_deref())),
@@ -236,10 +244,29 @@ fn asked(
         since: params.since.map_or(earliest, |since| since.max(earliest)),
         // The clock of the process that took an event in may be a little ahead of ours.
         until: params.until.unwrap_or(now + TimeDelta::days(1)),
+        // What ended earlier was accepted earlier, and the time may lie before all that the database knows.
+        ended_since: params.ended_since.map(|since| since.max(earliest)),
+        ended_until: params.ended_until.map(|until| until.max(earliest)),
         before: wrong.take(paging::read_id(params.cursor.as_deref())),
         limit: wrong.take(paging::limit(params.limit)),
     };
     wrong.with(Ok(asked))
+}
+
+/// What waits has not ended.
+fn check_ended(params: &AllParams, statuses: &[NotificationStatus]) -> Result<(), Problem> {
+    let (since, until) = (params.ended_since, params.ended_until);
+    let mut wrong = WrongQuery::default();
+    for (name, at) in [("endedSince", since), ("endedUntil", until)] {
+        if at.is_some() && !statuses.iter().all(|status| status.is_terminal()) {
+            let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
+            wrong.add(Problem::query(name, detail));
+        }
+    }
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        wrong.add(Problem::query("endedUntil", "must be later than endedSince"));
+    }
+    wrong.end()
 }
 
 fn errors(asked: Option<&str>) -> Result<Vec<&'static str>, Problem> {
@@ -260,4 +287,10 @@ fn passes(found: &ResellerNotification, asked: &NotificationsAsked) -> bool {
         && asked.code.as_ref().is_none_or(is_answered)
         && (asked.errors.is_empty() || kind.is_some_and(|kind| asked.errors.contains(&kind)))
         && (asked.since..asked.until).contains(&row.accepted_at)
+        && asked
+            .ended_since
+            .is_none_or(|since| row.finished_at.is_some_and(|at| at >= since))
+        && asked
+            .ended_until
+            .is_none_or(|until| row.finished_at.is_some_and(|at| at < until))
 }

@@ -170,6 +170,63 @@ async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(
 }
 
 #[testkit::test]
+async fn what_ended_in_a_time_is_found_whenever_its_event_was_accepted(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let rows = [
+        made(&portal, id, Pending, 1).await,
+        made(&portal, id, Failed, 10).await,
+        made(&portal, id, Sent, 20).await,
+        made(&portal, id, Failed, 60 * 24).await,
+    ];
+    let minutes_ago = |minutes| {
+        let at = portal.now() - TimeDelta::minutes(minutes);
+        at.to_rfc3339_opts(SecondsFormat::Secs, true)
+    };
+    for (place, minutes) in [(1, 9_i32), (2, 19), (3, 5)] {
+        sqlx::query("UPDATE notifications SET finished_at = $2 - make_interval(mins => $3) WHERE id = $1")
+            .bind(rows[place].id.uuid())
+            .bind(portal.now())
+            .bind(minutes)
+            .execute(&portal.pool)
+            .await
+            .unwrap();
+    }
+    let named = |places: &[usize]| -> Vec<String> {
+        places.iter().map(|place| rows[*place].id.to_string()).collect()
+    };
+    let (six, fifteen) = (minutes_ago(6), minutes_ago(15));
+    for (query, found) in [
+        (format!("?endedSince={six}"), &[3][..]),
+        (format!("?endedSince={fifteen}"), &[1, 3]),
+        (format!("?endedSince={fifteen}&endedUntil={six}"), &[1]),
+        (format!("?endedUntil={six}"), &[1, 2]),
+        (format!("?endedUntil={six}&status=FAILED,GIVEN_UP"), &[1]),
+        ("?endedSince=-200000-01-01T00:00:00Z".to_owned(), &[1, 2, 3]),
+        ("?endedUntil=-200000-01-01T00:00:00Z".to_owned(), &[]),
+    ] {
+        for limit in [1, 50] {
+            assert_eq!(ids(&portal, &query, limit).await, named(found), "{query}");
+        }
+    }
+    for (query, field) in [
+        (format!("?endedSince={six}&status=FAILED,RETRY"), "endedSince"),
+        (format!("?endedSince={six}&endedUntil={fifteen}"), "endedUntil"),
+    ] {
+        let path = format!("/notifications{query}");
+        let refused = portal.refused("GET", &path, None, (400, "invalid-query")).await;
+        assert_eq!(fields(&refused), [field]);
+    }
+    let path = format!("/subscriptions/{id}/resends");
+    let body = json!({"statuses": ["FAILED", "GIVEN_UP"], "endedSince": six, "dryRun": true});
+    let counted = portal.sent("POST", &path, &body, 200).await;
+    assert_eq!(counted["count"], 1);
+    let body = json!({"statuses": ["FAILED"], "endedSince": six});
+    assert_eq!(portal.sent("POST", &path, &body, 202).await["count"], 1);
+    let seen = portal.see(&format!("/notifications/{}", rows[3].id)).await;
+    assert_eq!(seen["status"], "RETRY", "the one of yesterday's event");
+}
+
+#[testkit::test]
 async fn failures_are_counted_by_what_the_endpoint_answered_and_by_time(portal: Portal) {
     let (one, other) = (
         SubscriptionRow::active().make(&portal.pool).await,

@@ -156,6 +156,10 @@ async fn a_bulk_resend_says_what_is_wrong_with_it(portal: Portal) {
             json!({"since": portal.now(), "until": portal.now() - TimeDelta::hours(1)}),
             "since",
         ),
+        (
+            json!({"endedSince": portal.now(), "endedUntil": portal.now() - TimeDelta::hours(1)}),
+            "endedSince",
+        ),
     ] {
         let problem = portal
             .refused("POST", &path, Some(&body), (422, "validation"))

@@ -48,7 +48,8 @@ pub(crate) struct CancelArgs {
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with_all = ["id", "newer_than"])]
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; a time, or an age such as 2h.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, visible_alias = "before", conflicts_with = "id")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, visible_aliases = ["before", "older-than"],
+        conflicts_with = "id")]
     until: Option<DateTime<Utc>>,
     /// Of events that were accepted less than this long ago, such as 2h.
     #[arg(long, value_name = "AGE", conflicts_with = "id")]

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
-use domain::counted::of as counted;
+use domain::counted::{number, of as counted};
 use serde_json::Value;
 
 use super::{Common, OfSubscription};
@@ -13,7 +13,8 @@ use crate::shown::{self, ShownColumn};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Of each sum, `postrider notifications list --status FAILED,GIVEN_UP --error ERROR --code CODE` lists the notifications.
+Of each sum, `postrider notifications list --status FAILED,GIVEN_UP --error ERROR --code CODE` with --ended-since and --ended-until for the time lists
+the notifications, save those that were sent again since.
 
 Examples:
   postrider notifications failures 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --since 3d --until 2h
@@ -22,19 +23,20 @@ pub(crate) struct FailuresArgs {
     #[command(flatten)]
     of: OfSubscription,
     /// Failed at this time or later, within the last 7 days; a time, or an age such as 3d.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, visible_alias = "newer-than")]
     since: Option<DateTime<Utc>>,
     /// Failed before this time; a time, or an age such as 2h.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, visible_alias = "older-than")]
     until: Option<DateTime<Utc>>,
     #[command(flatten)]
     common: Common,
 }
 
-const SUMS: [ShownColumn; 5] = [
+const SUMS: [ShownColumn; 6] = [
     (Column::whole("error"), "/errorType"),
     (Column::whole("answer"), "/code"),
     (Column::whole("count"), "/count"),
+    (Column::whole("delivered since"), "/deliveredByResending"),
     (Column::time("first").spare(2), "/firstAt"),
     (Column::time("last").spare(1), "/lastAt"),
 ];
@@ -68,7 +70,11 @@ fn standing(failures: &Value) -> String {
     } else {
         ""
     };
-    format!("{}{or_more} in all", counted(total, "failure", "failures"))
+    let in_all = format!("{}{or_more} in all", counted(total, "failure", "failures"));
+    match failures["deliveredByResending"].as_u64() {
+        None | Some(0) => in_all,
+        Some(delivered) => format!("{in_all}, {} delivered since", number(delivered)),
+    }
 }
 
 #[cfg(test)]
@@ -80,8 +86,8 @@ mod tests {
     #[test]
     fn sums_fit_the_terminal() {
         let failures = json!([
-            {"errorType": "HTTP", "code": 503, "count": 1200, "firstAt": "2026-11-21T12:00:31.5Z", "lastAt": "2026-11-21T14:08:00Z"},
-            {"errorType": "TIMEOUT", "code": null, "count": 4, "firstAt": "2026-11-22T00:00:00Z", "lastAt": "2026-11-22T05:59:59Z"},
+            {"errorType": "HTTP", "code": 503, "count": 1200, "deliveredByResending": 1100, "firstAt": "2026-11-21T12:00:31.5Z", "lastAt": "2026-11-21T14:08:00Z"},
+            {"errorType": "TIMEOUT", "code": null, "count": 4, "deliveredByResending": 0, "firstAt": "2026-11-22T00:00:00Z", "lastAt": "2026-11-22T05:59:59Z"},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&failures, SUMS)));
     }
@@ -92,5 +98,7 @@ mod tests {
         assert_eq!(of(0, false), "nothing failed in that time");
         assert_eq!(of(1, false), "1 failure in all");
         assert_eq!(of(100_000, true), "100,000 failures or more in all");
+        let resent = json!({"total": 1_116, "atLeast": false, "deliveredByResending": 1_100});
+        assert_eq!(standing(&resent), "1,116 failures in all, 1,100 delivered since");
     }
 }

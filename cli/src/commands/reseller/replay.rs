@@ -52,7 +52,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, group = "from")]
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time, which may be an age such as 2h; until now when not given.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, visible_alias = "older-than")]
     until: Option<DateTime<Utc>>,
     /// Of events that were accepted less than this long ago, such as 2h.
     #[arg(long, value_name = "AGE", group = "from")]

@@ -21,6 +21,8 @@ pub struct FailureSum {
     pub fingerprint: String,
     /// How many.
     pub count: u64,
+    /// Of those, how many a resend or a replay has delivered since: their dead letter was sent again, and their notification is delivered now.
+    pub delivered_by_resending: u64,
     /// When the first of them ended.
     pub first_at: DateTime<Utc>,
     /// When the last one did.
@@ -29,7 +31,8 @@ pub struct FailureSum {
 
 impl Store {
     /// What of these subscriptions ended from `since` on and before `until` without having been delivered, the most frequent first: of
-    /// `most` at most, and with that many there may be more. So many rows are read along an index and no others, however many there are.
+    /// `most` at most, and with that many there may be more. So many rows are read along an index, for
+    /// each that was sent again its notification by its primary key, and no others, however many there are.
     pub async fn failure_sums(
         &self,
         subscriptions: &[Uuid],
@@ -40,12 +43,16 @@ impl Store {
             FailureSum,
             r#"
             SELECT f.error_type AS "error_type?", f.fingerprint AS "fingerprint!", count(*) AS "count!: Count",
+                   count(*) FILTER (WHERE f.is_delivered) AS "delivered_by_resending!: Count",
                    min(f.created_at) AS "first_at!", max(f.created_at) AS "last_at!"
-            FROM (SELECT l.error_type, l.fingerprint, l.created_at
+            FROM (SELECT l.error_type, l.fingerprint, l.created_at,
+                         -- One by one along the primary key: a join might read all of the notifications.
+                         CASE WHEN t.state = 'REPLAYED'
+                             THEN (SELECT n.status FROM notifications n WHERE n.id = l.notification_id) = 'SENT' END AS is_delivered
                   FROM UNNEST($1::uuid[]) AS s(subscription)
                   CROSS JOIN UNNEST(ARRAY['OPEN', 'REPLAYED', 'DISCARDED']) AS t(state)
                   CROSS JOIN LATERAL (
-                      SELECT d.error_type, d.fingerprint, d.created_at FROM dead_letters d
+                      SELECT d.error_type, d.fingerprint, d.created_at, d.notification_id FROM dead_letters d
                       WHERE d.state = t.state AND d.subscription_id = s.subscription
                         AND d.created_at >= $2 AND d.created_at < $3
                       ORDER BY d.created_at DESC, d.id DESC LIMIT $4) AS l

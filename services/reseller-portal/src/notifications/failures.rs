@@ -42,6 +42,8 @@ pub(crate) struct FailuresDocument {
     /// How many failed. One that failed, was sent again and failed once more counts twice.
     #[schema(example = 1_204)]
     pub(crate) total: u64,
+    /// Of those, how many a resend or a replay has delivered since: they are not listed as failed any more.
+    pub(crate) delivered_by_resending: u64,
     /// Whether there may be more, so that each number is of at least so many: 100,000 are looked at.
     pub(crate) at_least: bool,
     /// Those that failed in the same way, the most frequent first.
@@ -63,6 +65,8 @@ pub(crate) struct FailureDocument {
     /// How many.
     #[schema(example = 1_200)]
     pub(crate) count: u64,
+    /// Of those, how many a resend or a replay has delivered since.
+    pub(crate) delivered_by_resending: u64,
     /// When the first of them failed.
     pub(crate) first_at: DateTime<Utc>,
     /// When the last one did.
@@ -117,6 +121,7 @@ fn document(since: DateTime<Utc>, sums: Vec<FailureSum>, most: u32) -> FailuresD
             .entry((error_type.clone(), code))
             .and_modify(|known| {
                 known.count += sum.count;
+                known.delivered_by_resending += sum.delivered_by_resending;
                 known.first_at = known.first_at.min(sum.first_at);
                 known.last_at = known.last_at.max(sum.last_at);
             })
@@ -124,6 +129,7 @@ fn document(since: DateTime<Utc>, sums: Vec<FailureSum>, most: u32) -> FailuresD
                 error_type,
                 code,
                 count: sum.count,
+                delivered_by_resending: sum.delivered_by_resending,
                 first_at: sum.first_at,
                 last_at: sum.last_at,
             });
@@ -134,6 +140,7 @@ fn document(since: DateTime<Utc>, sums: Vec<FailureSum>, most: u32) -> FailuresD
     FailuresDocument {
         since,
         total: items.iter().map(|item| item.count).sum(),
+        delivered_by_resending: items.iter().map(|item| item.delivered_by_resending).sum(),
         at_least: looked_at >= u64::from(most),
         items,
     }
@@ -158,6 +165,7 @@ mod tests {
             error_type: error_type.map(str::to_owned),
             fingerprint: fingerprint.to_owned(),
             count,
+            delivered_by_resending: count / 3,
             first_at: at(hour),
             last_at: at(hour + 2),
         }
@@ -190,6 +198,9 @@ mod tests {
         );
         assert_eq!((told.items[0].first_at, told.items[0].last_at), (at(1), at(6)));
         assert_eq!((told.total, told.at_least), (10, false));
+        let delivered = told.items.iter().map(|it| it.delivered_by_resending);
+        assert_eq!(delivered.collect::<Vec<_>>(), [1, 0, 0, 0]);
+        assert_eq!(told.delivered_by_resending, 1);
         assert!(
             document(at(0), sums, 60).at_least,
             "as many were looked at as are at most"

@@ -278,6 +278,29 @@ async fn failures_are_counted_by_what_the_endpoint_answered_and_by_time(portal: 
     let before_all_times = "?until=-200000-01-01T00:00:00Z";
     assert_eq!(seen(before_all_times).await, (0, vec![]));
     assert_eq!(seen(&format!("?since={hour}")).await.0, 3);
+    let resent = [
+        made(&portal, one, Failed, 1).await,
+        made(&portal, one, Failed, 1).await,
+    ];
+    let replayed = "fingerprint = 'delivery/http/401/json', state = 'REPLAYED', resolved_at = now(), resolved_by = 'a test'";
+    for notification in &resent {
+        dead_letter(&portal, notification, replayed).await;
+    }
+    sqlx::query("UPDATE notifications SET status = 'SENT' WHERE id = $1")
+        .bind(resent[0].id.uuid())
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let sums = portal
+        .see(&format!("/notifications/failures?subscription={one}"))
+        .await;
+    let items = sums["items"].as_array().unwrap().iter();
+    let delivered = items.map(|it| json!([it["code"], it["count"], it["deliveredByResending"]]));
+    assert_eq!(
+        delivered.collect::<Vec<_>>(),
+        [json!([401, 2, 1]), json!([503, 1, 0])]
+    );
+    assert_eq!(sums["deliveredByResending"], 1);
     for (query, refused) in [
         ("?subscription=x".to_owned(), (400, "invalid-query")),
         (format!("?subscription={foreign}"), (404, "not-found")),

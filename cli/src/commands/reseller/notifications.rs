@@ -51,6 +51,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --day 2026-11-22
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED --newer-than 2h --dry-run
+  postrider notifications resend --code 5xx --ended-since 1h --dry-run
   postrider notifications cancel 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications cancel --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status SCHEDULED --dry-run")]
 pub(crate) enum NotificationsCommand {
@@ -69,7 +70,7 @@ pub(crate) enum NotificationsCommand {
     Answers(AnswersArgs),
     /// Adds up what of a subscription waits, by what it waits for and by the day on which its turn comes; or lists what is in line for a day.
     Scheduled(ScheduledArgs),
-    /// Sends many of a subscription again that have ended, or counts them.
+    /// Sends many again that have ended, of a subscription or of all, or counts them.
     Resend(Box<ResendManyArgs>),
     /// Cancels one that waits, or all of a subscription that wait and match: they are not sent any more, by no retry, resend or replay.
     Cancel(Box<CancelArgs>),

@@ -1,38 +1,45 @@
-//! `postrider notifications resend`: many notifications of a subscription sent again at once.
+//! `postrider notifications resend`: many notifications of a subscription, or of all, sent again at once.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
-use domain::counted::of as counted;
+use domain::counted::{number, of as counted};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::replay::{self, Again};
-use super::{Common, OneSubscription, identifier};
+use super::{Common, OfSubscription, identifier};
 use crate::age::Age;
 use crate::commands::outcome::{self, Outcome, OutcomeArgs};
 use crate::commands::search::status_code;
-use crate::output::{self, Form};
+use crate::confirm::{Act, Yes};
+use crate::output::{self, Column, Form};
 use crate::portal::Portal;
-use crate::shown::{self, Shown, cell};
+use crate::shown::{self, Shown, ShownColumn, cell};
+
+/// Most of all subscriptions together, as in the dashboard.
+const OF_ALL_MAX: u64 = 10_000;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 They are the same notifications, with the same ids and bodies, the oldest event first. Without --status delivered ones are sent again too, test
 events among them. At most 10,000 at once, after those that were sent again before; `postrider replay` takes more, and leaves delivered ones alone.
+Without a subscription it is of all that something is sent to, at most 10,000 together, and asks first, or needs --yes.
 
 Examples:
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --dry-run
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --wait
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --ended-since 1h --dry-run
-  postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5xx --per-second 5")]
+  postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5xx --per-second 5
+  postrider notifications resend --code 5xx --ended-since 1h --dry-run")]
 pub(crate) struct ResendManyArgs {
     #[command(flatten)]
-    of: OneSubscription,
+    of: OfSubscription,
     /// These notifications; goes with no filter.
     #[arg(long = "id", value_name = "ID", value_parser = identifier, value_delimiter = ',',
         conflicts_with_all = ["status", "event_types", "code", "since", "until", "newer_than", "ended_since", "ended_until"])]
@@ -73,6 +80,8 @@ pub(crate) struct ResendManyArgs {
     #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
     #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
     outcome: OutcomeArgs,
     #[command(flatten)]
     common: Common,
@@ -112,10 +121,22 @@ impl ResendManyArgs {
     }
 }
 
+const ROWS_OF_ALL: [ShownColumn; 3] = [
+    (Column::whole("subscription"), "/subscriptionId"),
+    (Column::whole("endpoint").spare(1), "/url"),
+    (Column::whole("count"), "/count"),
+];
+
 /// Sends them again, or counts them.
 pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<ExitCode> {
+    match args.of.id() {
+        Some(id) => of_one(&args, id).await,
+        None => of_all(&args).await,
+    }
+}
+
+async fn of_one(args: &ResendManyArgs, id: Uuid) -> anyhow::Result<ExitCode> {
     let started = Instant::now();
-    let id = args.of.id()?;
     let path = format!("/subscriptions/{id}/resends");
     let body = args.body(SystemClock.now());
     let portal = Portal::connect(&args.common.portal)?;
@@ -168,6 +189,89 @@ pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
+}
+
+/// Those of all subscriptions that something is sent to, each asked for by itself; counted first.
+async fn of_all(args: &ResendManyArgs) -> anyhow::Result<ExitCode> {
+    if !args.ids.is_empty() || args.outcome.wait {
+        bail!("name a subscription: --id and --wait are of one");
+    }
+    let portal = Portal::connect(&args.common.portal)?;
+    let mut body = args.body(SystemClock.now());
+    body["dryRun"] = true.into();
+    let mut rows = Vec::new();
+    for subscription in portal.all_since::<Value>("/subscriptions", None).await? {
+        if matches!(subscription["state"].as_str(), Some("ACTIVE" | "DEGRADED")) {
+            let of = (cell(&subscription, "/id"), cell(&subscription, "/url"));
+            rows.push(ask(&portal, of, &body).await?);
+        }
+    }
+    rows.retain(|row| count_of(row) > 0);
+    if !(args.dry_run || rows.is_empty()) {
+        agree(args, &rows)?;
+        body["dryRun"] = false.into();
+        let mut done = 0;
+        for row in &mut rows {
+            let of = (cell(row, "/subscriptionId"), cell(row, "/url"));
+            match ask(&portal, of, &body).await {
+                Ok(resent) => *row = resent,
+                Err(refused) => {
+                    let done = counted(done, "notification", "notifications");
+                    output::note(format_args!(
+                        "{done} of other subscriptions sent again before this:"
+                    ));
+                    return Err(refused);
+                }
+            }
+            done += count_of(row);
+        }
+    }
+    let count: u64 = rows.iter().map(count_of).sum();
+    let document = json!({ "dryRun": args.dry_run, "count": count, "items": rows });
+    let form = args.common.form();
+    form.print(&document, || shown::list(&document["items"], ROWS_OF_ALL))?;
+    if form != Form::Json {
+        let count = counted(count, "notification", "notifications");
+        if args.dry_run {
+            output::note(format_args!(
+                "{count} of all subscriptions would be sent again; without --dry-run they are"
+            ));
+        } else {
+            output::note(format_args!("{count} of all subscriptions sent again"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn count_of(row: &Value) -> u64 {
+    row["count"].as_u64().unwrap_or_default()
+}
+
+/// What a resend of one subscription is answered, with which one it is.
+async fn ask(portal: &Portal, (id, url): (String, String), body: &Value) -> anyhow::Result<Value> {
+    let mut answer: Value = portal.post(&format!("/subscriptions/{id}/resends"), body).await?;
+    answer["subscriptionId"] = id.into();
+    answer["url"] = url.into();
+    Ok(answer)
+}
+
+/// Makes sure that so many of so many subscriptions are meant.
+fn agree(args: &ResendManyArgs, rows: &[Value]) -> anyhow::Result<()> {
+    let count: u64 = rows.iter().map(count_of).sum();
+    let notifications = counted(count, "notification", "notifications");
+    if count > OF_ALL_MAX {
+        bail!(
+            "{notifications} of all subscriptions match, more than {} together: restrict them further, or name a subscription",
+            number(OF_ALL_MAX)
+        );
+    }
+    let subscriptions = counted(rows.len() as u64, "subscription", "subscriptions");
+    let act = Act {
+        what: &format!("send {notifications} of {subscriptions} again"),
+        effect: "",
+        instead: "--dry-run to count them",
+    };
+    args.yes.confirm(&act, || ())
 }
 
 #[cfg(test)]

@@ -397,3 +397,57 @@ async fn a_resend_of_many_waits_for_its_outcome_and_ends_with_it() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_resend_of_all_subscriptions_is_counted_first_and_needs_a_yes() {
+    let sent = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&sent);
+    let resend = move |uri: Uri, Json(asked): Json<Value>| {
+        if asked["dryRun"] == false {
+            seen.fetch_add(1, Ordering::SeqCst);
+        }
+        let count = if uri.path().contains(SUBSCRIPTION) { 3 } else { 0 };
+        async move { Json(json!({"dryRun": asked["dryRun"], "count": count})) }
+    };
+    let subscriptions = async || {
+        let one = |id: &str, state: &str| json!({"id": id, "state": state, "url": "https://a.example/"});
+        let deactivated = "01a1fd84-191a-7334-a6ae-613178d80d71";
+        let items = [
+            one(SUBSCRIPTION, "ACTIVE"),
+            one(OTHER, "DEGRADED"),
+            one(deactivated, "DEACTIVATED"),
+        ];
+        Json(json!({"items": items, "next": null}))
+    };
+    let router = Router::new()
+        .route("/subscriptions", get(subscriptions))
+        .route("/subscriptions/{id}/resends", post(resend));
+    let url = pretended(router).await;
+    let all = "notifications resend --code 5xx";
+    let counted = run(&format!("{all} --dry-run --json"), &url);
+    assert_eq!(counted.code, Some(0), "{counted:?}");
+    let told: Value = serde_json::from_str(&counted.stdout).unwrap();
+    assert_eq!((&told["count"], &told["dryRun"]), (&json!(3), &json!(true)));
+    assert_eq!(told["items"].as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told["items"][0]["subscriptionId"], SUBSCRIPTION);
+    let refused = run(all, &url);
+    assert!(
+        refused.code != Some(0)
+            && refused
+                .stderr
+                .contains("send 3 notifications of 1 subscription again"),
+        "{refused:?}"
+    );
+    let waited = run(&format!("{all} --wait --yes"), &url);
+    assert!(waited.stderr.contains("name a subscription"), "{waited:?}");
+    assert_eq!(sent.load(Ordering::SeqCst), 0, "only counted");
+    let done = run(&format!("{all} --yes"), &url);
+    assert!(
+        done.code == Some(0)
+            && done
+                .stderr
+                .contains("3 notifications of all subscriptions sent again"),
+        "{done:?}"
+    );
+    assert_eq!(sent.load(Ordering::SeqCst), 1);
+}

@@ -211,6 +211,11 @@ pub(crate) fn query<const N: usize>(given: [(&str, Option<String>); N]) -> Query
 }
 
 impl Stretch {
+    /// Whether it says when.
+    pub(crate) fn has_times(&self) -> bool {
+        self.since.is_some() || self.until.is_some() || self.newer_than.is_some() || self.older_than.is_some()
+    }
+
     /// Adds when to what is asked.
     pub(crate) fn add_to(&self, query: &mut Query) {
         let now = SystemClock.now();

@@ -307,6 +307,8 @@ async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     let nothing = if by_value {
         "no notification of an event with this value; it has to be a whole value, such as example.org, and an event that \
          matched no subscription became none"
+    } else if args.stretch.has_times() && !is_by_end {
+        "no notification of an event that was accepted in that time matches; --ended-since and --ended-until go by when it ended"
     } else {
         "no notification matches"
     };

@@ -119,6 +119,17 @@ impl ResendManyArgs {
         }
         body
     }
+
+    /// What to do about what was counted.
+    fn advice(&self, is_none: bool) -> &'static str {
+        let by_acceptance = self.since.is_some() || self.until.is_some() || self.newer_than.is_some();
+        let by_end = self.ended_since.is_some() || self.ended_until.is_some();
+        if is_none && by_acceptance && !by_end {
+            "the time is when events were accepted: --ended-since and --ended-until go by when notifications ended"
+        } else {
+            "without --dry-run they are"
+        }
+    }
 }
 
 const ROWS_OF_ALL: [ShownColumn; 3] = [
@@ -174,10 +185,12 @@ async fn of_one(args: &ResendManyArgs, id: Uuid) -> anyhow::Result<ExitCode> {
         table
     })?;
     if form != Form::Json && outcome.is_none() {
+        let is_none = count == 0;
         let count = counted(count, "notification", "notifications");
         if args.dry_run {
             output::note(format_args!(
-                "{count} would be sent again; without --dry-run they are"
+                "{count} would be sent again; {}",
+                args.advice(is_none)
             ));
         } else {
             output::note(format_args!(
@@ -234,7 +247,8 @@ async fn of_all(args: &ResendManyArgs) -> anyhow::Result<ExitCode> {
         let count = counted(count, "notification", "notifications");
         if args.dry_run {
             output::note(format_args!(
-                "{count} of all subscriptions would be sent again; without --dry-run they are"
+                "{count} of all subscriptions would be sent again; {}",
+                args.advice(rows.is_empty())
             ));
         } else {
             output::note(format_args!("{count} of all subscriptions sent again"));
@@ -303,6 +317,14 @@ mod tests {
             json!({"dryRun": false, "ids": [id], "perSecond": 5})
         );
         assert_eq!(body(&["--code", "5XX"]), json!({"dryRun": false, "code": "5xx"}));
+        let advice = |more: &[&str], is_none| {
+            let line = ["resend", id].into_iter().chain(more.iter().copied());
+            Line::parse_from(line).args.advice(is_none)
+        };
+        assert!(advice(&["--newer-than", "1h"], true).contains("--ended-since"));
+        for (more, is_none) in [(["--newer-than", "1h"], false), (["--ended-since", "1h"], true)] {
+            assert_eq!(advice(&more, is_none), "without --dry-run they are");
+        }
         let ended = [
             "--ended-since",
             "2026-11-21T11:00:00Z",

@@ -13,7 +13,7 @@ pub(crate) struct SecretArgs {
     #[arg(long = "secret", value_name = "SECRET")]
     secrets: Vec<String>,
     /// File with one secret a line; lines that begin with # are passed over. - for standard input.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", visible_alias = "secret-file")]
     secrets_file: Option<String>,
     /// What the environment holds, for when the command line names none: a secret that was exported for something else would make a wrong
     /// one look right.

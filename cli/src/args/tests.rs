@@ -129,6 +129,26 @@ fn one_and_many_of_a_thing_name_the_same_command() {
 }
 
 #[test]
+fn a_file_with_a_secret_has_one_name_in_every_command() {
+    let id = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+    for line in [
+        "subscriptions check https://reseller.example/hooks".to_owned(),
+        "subscriptions create --url https://reseller.example/hooks --event-types * --email ops@reseller.example".to_owned(),
+        format!("secrets rotate {id}"),
+        "listen".to_owned(),
+        "trigger domain.created --to http://127.0.0.1:8000/hooks".to_owned(),
+        "sign".to_owned(),
+        "verify".to_owned(),
+    ] {
+        let line = format!("postrider {line} --secret-file secret");
+        let read = Cli::try_parse_from(line.split(' '));
+        assert!(read.is_ok(), "{line}");
+    }
+    let before = format!("postrider secrets rotate {id} --from-file secret");
+    assert!(Cli::try_parse_from(before.split(' ')).is_ok());
+}
+
+#[test]
 fn the_definition_of_the_command_line_is_sound() {
     Cli::command().debug_assert();
 }

@@ -19,7 +19,7 @@ after a day. While both are valid every request carries a signature of each.
 Examples:
   postrider secrets list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   SIGNING_SECRET=$(postrider secrets rotate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)
-  (printf whsec_; openssl rand -base64 32) | postrider secrets rotate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --from-file -
+  (printf whsec_; openssl rand -base64 32) | postrider secrets rotate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --secret-file -
   postrider secrets show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d 01a1fd84-191a-7187-8c92-644d9a28fa8b
   postrider secrets revoke 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d 01a1fd84-191a-7187-8c92-644d9a28fa8b")]
 pub(crate) enum SecretsCommand {
@@ -31,8 +31,8 @@ pub(crate) enum SecretsCommand {
         #[command(flatten)]
         of: Of,
         /// A file with a secret of your own, whsec_ and base64; - for standard input.
-        #[arg(long, value_name = "FILE")]
-        from_file: Option<String>,
+        #[arg(long, value_name = "FILE", visible_alias = "from-file")]
+        secret_file: Option<String>,
         /// For how many hours those before it sign along; as the installation has it when not given.
         #[arg(long, value_name = "HOURS")]
         overlap_hours: Option<u64>,
@@ -88,9 +88,9 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
         }
         SecretsCommand::Rotate {
             of,
-            from_file,
+            secret_file,
             overlap_hours,
-        } => rotate(&of, from_file.as_deref(), overlap_hours).await,
+        } => rotate(&of, secret_file.as_deref(), overlap_hours).await,
         SecretsCommand::Show { of, secret } => {
             let document: Value = portal(&of)?.get(&format!("{}/{secret}", path(&of)), &()).await?;
             print(&of, &document)
@@ -123,8 +123,8 @@ fn path<F: Args>(of: &Of<F>) -> String {
     format!("/subscriptions/{}/secrets", of.subscription)
 }
 
-async fn rotate(of: &Of, from_file: Option<&str>, overlap_hours: Option<u64>) -> anyhow::Result<()> {
-    let mut request = match from_file {
+async fn rotate(of: &Of, secret_file: Option<&str>, overlap_hours: Option<u64>) -> anyhow::Result<()> {
+    let mut request = match secret_file {
         Some(file) => json!({ "secret": file::read(file)?.trim() }),
         None => json!({}),
     };

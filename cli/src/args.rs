@@ -249,6 +249,7 @@ pub(crate) enum Tool {
     #[command(subcommand, alias = "secret")]
     Secrets(SecretsCommand),
     /// Follows new notifications and what comes of them.
+    #[command(alias = "changes")]
     Tail(TailArgs),
     /// Prints what makes a shell complete this command line.
     Completions(CompletionsArgs),

@@ -120,6 +120,7 @@ fn one_and_many_of_a_thing_name_the_same_command() {
         format!("attempt {id}"),
         format!("job show {id}"),
         "key ls".to_owned(),
+        "changes --count 1".to_owned(),
         "dl groups".to_owned(),
     ] {
         let line = format!("postrider {line}");

@@ -74,9 +74,10 @@ pub(crate) struct ChangesDocument {
     pub(crate) items: Vec<ChangeDocument>,
     /// With what to ask again, as `after`.
     pub(crate) next: String,
-    /// Since when changes are noted: from the first question on, and for five minutes after the last one.
+    /// Since when changes are noted: from the first question on, and for three minutes at least after the last one.
     pub(crate) since: DateTime<Utc>,
-    /// Whether changes after `after` are lost, since it is older than `since`, or than ten minutes: then the lists have to be read again.
+    /// Whether changes after `after` are lost, since it is older than `since`, or than the ten minutes for which changes are kept: then the lists
+    /// have to be read again.
     pub(crate) missed: bool,
 }
 
@@ -171,7 +172,7 @@ impl Follower {
 ///
 /// The answer waits until there is something to tell, `wait` seconds at most. It tells the identifiers alone. The first question, without
 /// `after`, is answered with where to begin as soon as what was being written is committed, as a rule at once. Nothing is passed over as long as
-/// it is asked again within five minutes; where something was, `missed` says so.
+/// it is asked again within three minutes; where something was, as later changes may not have been noted, `missed` says so.
 ///
 /// With `Accept: text/event-stream` the answer is a stream of the same documents, which goes on for a minute; their `id` is `next`, and what
 /// comes as `Last-Event-ID` is taken for `after`. Eight requests of a reseller can wait at once.

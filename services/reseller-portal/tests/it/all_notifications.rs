@@ -130,6 +130,14 @@ async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(
     let several = "/notifications?code=99&status=X&limit=0&since=yesterday";
     let refused = portal.refused("GET", several, None, (400, "invalid-query")).await;
     assert_eq!(fields(&refused), ["since", "code", "status", "limit"]);
+    for (several, named) in [
+        ("stauts=FAILED&code=6xx", vec!["stauts", "code"]),
+        ("code=6xx&limit=abc&since=x", vec!["limit", "since", "code"]),
+    ] {
+        let path = format!("/notifications?{several}");
+        let refused = portal.refused("GET", &path, None, (400, "invalid-query")).await;
+        assert_eq!(fields(&refused), named, "{several}");
+    }
     for (wanted, said) in [
         ("domain.creatd", "; did you mean domain.created"),
         ("domain.created,domain.unheard_of", "has domain.unheard_of"),

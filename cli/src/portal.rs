@@ -1,5 +1,6 @@
 //! The reseller portal as its callers see it.
 
+use std::env;
 use std::ops::Deref;
 
 use anyhow::{Context as _, bail};
@@ -20,6 +21,9 @@ static SERVICE: Service = Service {
     address: "PORTAL_URL or --portal-url",
     advice,
 };
+
+/// What is set for those alone who see more than one reseller.
+const OF_OPERATORS: [&str; 2] = ["OPERATOR_KEY", "DATABASE_URL"];
 
 /// As many entries of a list as the portal gives at once.
 pub(crate) const PAGE_MAX: &str = "200";
@@ -221,6 +225,18 @@ impl Portal {
     }
 }
 
+/// Where what is unknown may be found. Resellers are not told of what they cannot ask.
+fn elsewhere(is_operator: bool) -> &'static str {
+    if is_operator {
+        "what this reseller, whose key is RESELLER_KEY, has is shown by `postrider subscriptions list`, `notifications list` (those of an \
+         event with `--event-id`), `secrets list` and `replays list`. Operators see what all have with `postrider find ID` and \
+         `postrider explain ID`, and with RESELLER_KEY unset"
+    } else {
+        "what this reseller, whose key is RESELLER_KEY, has is shown by `postrider subscriptions list`, `notifications list` (those of an \
+         event with `--event-id`), `secrets list` and `replays list`"
+    }
+}
+
 /// What mends a refusal that is not about what was asked for.
 fn advice(status: StatusCode) -> Option<&'static str> {
     match status {
@@ -230,12 +246,25 @@ fn advice(status: StatusCode) -> Option<&'static str> {
         StatusCode::FORBIDDEN => Some(
             "the API key is of another role; this needs one of the role reseller, and what only looks takes reseller-viewer as well",
         ),
-        StatusCode::NOT_FOUND => Some(
-            "what this reseller, whose key is RESELLER_KEY, has is shown by `postrider subscriptions list`, `notifications list` (those of an \
-             event with `--event-id`), `secrets list` and `replays list`. Operators see what all have with `postrider find ID` and \
-             `postrider explain ID`, and with RESELLER_KEY unset",
-        ),
+        StatusCode::NOT_FOUND => {
+            let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+            Some(elsewhere(OF_OPERATORS.into_iter().any(is_set)))
+        }
         StatusCode::TOO_MANY_REQUESTS => Some("the portal wants a pause; try again in some seconds"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resellers_are_not_told_of_what_operators_alone_can_ask() {
+        for is_operator in [false, true] {
+            let said = elsewhere(is_operator);
+            assert!(said.contains("`postrider subscriptions list`"), "{said}");
+            assert_eq!(said.contains("postrider explain"), is_operator, "{said}");
+        }
     }
 }

@@ -55,6 +55,19 @@ fn elsewhere(response: &Response) -> String {
     format!("it leads to {to}, and redirects are not followed: write the address that is meant")
 }
 
+/// What the portal says after each event type that it does not know.
+const CATALOGUE: &str = "; GET /event-types lists what it has";
+
+/// Names the command that lists event types, once, where the portal names its request.
+fn with_command(problem: &str) -> String {
+    if problem.contains(CATALOGUE) {
+        let once = problem.replace(CATALOGUE, "");
+        format!("{once}; `postrider events list` lists what the catalogue has")
+    } else {
+        problem.to_owned()
+    }
+}
+
 /// A request that a service has refused. Commands that know what a status means find it in the error.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -100,7 +113,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What is told may be a stranger's text that is said to be wrong.
-        let problem = output::harmless(&self.problem.to_string());
+        let problem = output::harmless(&with_command(&self.problem.to_string()));
         write!(f, "{problem} ({} answered {})", self.url, self.status.as_u16())?;
         // The reason first: what was asked for is more often wrong than the key.
         self.advice.map_or(Ok(()), |advice| write!(f, "; {advice}"))
@@ -130,6 +143,30 @@ mod tests {
             said.ends_with("(http://portal.example/overview answered 308)"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn event_types_that_are_unknown_name_the_command_that_lists_them_once() {
+        let unknown = |found: &str| {
+            format!(
+                "is {found:?}, but the catalogue has no such event type; GET /event-types lists what it has"
+            )
+        };
+        let errors = ["a.b", "c.d"].map(|found| FieldProblem {
+            field: "eventTypes".to_owned(),
+            detail: unknown(found),
+        });
+        let problem = Problem {
+            errors: errors.into(),
+            ..Problem::default()
+        };
+        let said = with_command(&problem.to_string());
+        assert_eq!(
+            said,
+            "eventTypes is \"a.b\", but the catalogue has no such event type; eventTypes is \"c.d\", but the catalogue has no such event \
+             type; `postrider events list` lists what the catalogue has"
+        );
+        assert_eq!(with_command("is missing"), "is missing");
     }
 
     #[tokio::test]

@@ -48,7 +48,7 @@ pub(crate) struct LimitsArgs {
     common: Common,
 }
 
-const SUBSCRIPTIONS: [ShownColumn; 8] = [
+const SUBSCRIPTIONS: [ShownColumn; 9] = [
     (Column::whole("subscription"), "/id"),
     (Column::whole("url").spare(2), "/url"),
     (Column::whole("state"), "/state"),
@@ -57,6 +57,7 @@ const SUBSCRIPTIONS: [ShownColumn; 8] = [
     (Column::whole("95 of 100 took ms").spare(3), "/p95Millis"),
     (Column::prose("waiting").spare(1), "/waits"),
     (Column::whole("quota of today").spare(4), "/used"),
+    (Column::prose("description").spare(5), "/description"),
 ];
 
 const ACTIVITY: [ShownColumn; 6] = [

@@ -26,7 +26,8 @@ use request::Request;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A request file holds headers, an empty line and the body, byte by byte; or a line that `postrider listen --json` printed.
+A request file holds headers, an empty line and the body, byte by byte; or a line that `postrider listen --json` or
+`postrider trigger --dry-run --json` printed.
 Exit code 0: verified; 1: not.
 
 Examples:

@@ -49,6 +49,15 @@ async fn a_wait_for_what_is_paused_ends_with_the_reason() {
         (&told["notificationId"], &told["status"], &told["pausedBy"]),
         (&json!(OTHER), &json!("PENDING"), &json!("RESELLER"))
     );
+    let sent = run(&format!("subscriptions test {SUBSCRIPTION}"), &url);
+    assert!(
+        sent.code == Some(0)
+            && sent.stdout == format!("{OTHER}\n")
+            && sent
+                .stderr
+                .contains("waits for the end of the pause: you have paused"),
+        "{sent:?}"
+    );
     let later = run(&format!("resend {OTHER}"), &url);
     assert!(
         later.code == Some(0)

@@ -32,7 +32,7 @@ use update::update;
 /// How often a subscription is looked at that is waited for.
 const POLL: Duration = Duration::from_secs(1);
 
-const COLUMNS: [ShownColumn; 7] = [
+const COLUMNS: [ShownColumn; 8] = [
     (Column::whole("subscription"), "/id"),
     (Column::whole("url"), "/url"),
     (Column::prose("event types").spare(1), "/eventTypes"),
@@ -40,6 +40,7 @@ const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("reason").spare(3), "/stateReason"),
     (Column::time("paused since").spare(2), "/pausedAt"),
     (Column::time("failing since").spare(1), "/failingSince"),
+    (Column::prose("description").spare(4), "/description"),
 ];
 
 const STEPS: [ShownColumn; 3] = [
@@ -202,13 +203,28 @@ async fn check(args: CheckArgs) -> anyhow::Result<()> {
         .iter()
         .find(|step| step["result"] == "FAILED");
     match failed {
-        Some(step) => bail!(
-            "the endpoint is not ready at the step {}: {}",
-            cell(step, "/step"),
-            cell(step, "/mend")
-        ),
+        Some(step) => bail!(not_ready(step, args.secret_file.is_some())),
         None => Ok(()),
     }
+}
+
+/// At which step an endpoint is not ready, and what mends it.
+fn not_ready(step: &Value, has_secret: bool) -> String {
+    let (name, mend) = (cell(step, "/step"), cell(step, "/mend"));
+    let secret = if name == "ANSWER" && !has_secret {
+        "; one that checks signatures already needs the challenge signed with its secret: `--secret-file FILE` takes that. Which status was \
+         answered is for the log of the endpoint to say"
+    } else {
+        ""
+    };
+    format!("the endpoint is not ready at the step {name}: {mend}{secret}")
+}
+
+/// The command that shows how far a request to the endpoint of a subscription gets.
+fn check_of(subscription: &Value) -> String {
+    let url = cell(subscription, "/url");
+    // A quotation mark is none of the characters of a URL that a shell takes as they are.
+    format!("`postrider subscriptions check '{}'`", url.replace('\'', "%27"))
 }
 
 async fn create(args: CreateArgs) -> anyhow::Result<()> {
@@ -222,6 +238,9 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
         body["secret"] = file::read(path)?.trim().into();
     }
     let created: Value = portal.post("/subscriptions", &body).await?;
+    // It is made: what else there is may stay unknown.
+    let all: anyhow::Result<Value> = portal.get("/subscriptions", &[("limit", PAGE_MAX)]).await;
+    let twin = all.ok().and_then(|all| twin(&all, &created));
     match args.common.form() {
         Form::Table => {
             output::result(format_args!("subscription {}", cell(&created, "/id")))?;
@@ -241,12 +260,37 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
         cell(&created, "/secret/id")
     ));
     output::note(next_step(args.verify_later, args.secret_file.is_none(), &id));
+    if let Some(twin) = twin {
+        output::note(format_args!(
+            "a subscription of yours gets the same events at this URL: {twin}; each event comes twice"
+        ));
+    }
     if args.wait {
         let id = id.parse()?;
         let active = until_active(&portal, id, &created);
         args.within.limit(active, not_active(id)).await?;
     }
     Ok(())
+}
+
+/// Another subscription of the reseller that gets the same events at the same URL.
+fn twin(all: &Value, created: &Value) -> Option<String> {
+    let filter = |of: &Value| {
+        let mut types: Vec<String> = shown::items(&of["eventTypes"])
+            .iter()
+            .map(|it| cell(it, ""))
+            .collect();
+        types.sort();
+        types
+    };
+    let is_twin = |other: &&Value| {
+        other["id"] != created["id"]
+            && other["url"] == created["url"]
+            && other["state"] != "DEACTIVATED"
+            && filter(other) == filter(created)
+    };
+    let other = shown::items(&all["items"]).iter().find(is_twin)?;
+    Some(cell(other, "/id"))
 }
 
 /// What a first-time user does next.
@@ -367,13 +411,20 @@ async fn until_active(portal: &Portal, id: Uuid, began: &Value) -> anyhow::Resul
                 return Ok(document);
             }
             "PENDING_VERIFICATION" if !document["verification"]["nextAttemptAt"].is_null() => {}
-            _ => bail!("the subscription {id} is {}: {}", state(&document), now.1),
+            _ => bail!(
+                "the subscription {id} is {}: {}; {} shows step by step how far a request gets",
+                state(&document),
+                now.1,
+                check_of(&document)
+            ),
         }
         if now != told {
             let (failed, error) = &now;
             progress.note(format_args!(
-                "challenge {failed} was not met: {error}; the next one comes at {}, or with `postrider subscriptions verify {id}`",
+                "challenge {failed} was not met: {error}; the next one comes at {}, or with `postrider subscriptions verify {id}`; {} shows \
+                 step by step how far a request gets",
                 cell(&document, "/verification/nextAttemptAt"),
+                check_of(&document),
             ));
             told = now;
         }
@@ -419,11 +470,20 @@ async fn test(test: &TestArgs) -> anyhow::Result<()> {
     let sent: Value = portal.post(&path, &body).await?;
     let id: Uuid = cell(&sent, "/notificationId").parse()?;
     if !args.wait {
-        return if common.is_json() {
-            output::json(&sent)
-        } else {
-            Ok(output::result(id)?)
-        };
+        if common.is_json() {
+            return output::json(&sent);
+        }
+        output::result(id)?;
+        // It is sent: where it stands may stay unknown.
+        if let Ok(found) = notifications::find(&portal, id).await
+            && !found["pausedBy"].is_null()
+        {
+            let held = notifications::held_by(&cell(&found, "/pausedBy"), &cell(&found, "/subscriptionId"));
+            output::note(format_args!(
+                "the test event waits for the end of the pause: {held}"
+            ));
+        }
+        return Ok(());
     }
     if !common.is_json() {
         output::result(id)?;
@@ -512,6 +572,55 @@ mod tests {
              "url": "https://a.example/", "pausedAt": "2026-11-21T12:00:00.123456Z", "eventTypes": ["*"]},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&subscriptions, COLUMNS)));
+    }
+
+    #[test]
+    fn an_endpoint_that_is_not_ready_is_told_of_the_secret_only_where_that_may_mend_it() {
+        let step = |name: &str| json!({"step": name, "mend": "look into the log"});
+        let said = not_ready(&step("ANSWER"), false);
+        let begin = "the endpoint is not ready at the step ANSWER: look into the log; ";
+        assert!(
+            said.starts_with(begin) && said.contains("`--secret-file FILE`"),
+            "{said}"
+        );
+        for (name, has_secret) in [("ANSWER", true), ("TLS", false)] {
+            let said = not_ready(&step(name), has_secret);
+            assert!(said.ends_with(": look into the log"), "{said}");
+        }
+        let of = json!({"url": "https://a.example/?b=1&c='"});
+        assert_eq!(
+            check_of(&of),
+            "`postrider subscriptions check 'https://a.example/?b=1&c=%27'`"
+        );
+    }
+
+    #[test]
+    fn a_second_subscription_with_the_same_url_and_filter_is_noticed() {
+        let (url, other) = ("https://a.example/", "https://b.example/");
+        let of = |id: &str, url: &str, types: [&str; 2], state: &str| json!({"id": id, "url": url, "eventTypes": types, "state": state});
+        let created = of("new", url, ["domain.*", "contact.*"], "PENDING_VERIFICATION");
+        let twin_among = |others: Value| twin(&json!({ "items": others }), &created);
+        let same = of("old", url, ["contact.*", "domain.*"], "ACTIVE");
+        assert_eq!(twin_among(json!([created, same])).as_deref(), Some("old"));
+        for different in [
+            created.clone(),
+            of("old", other, ["contact.*", "domain.*"], "ACTIVE"),
+            of("old", url, ["contact.*", "host.*"], "ACTIVE"),
+            of("old", url, ["contact.*", "domain.*"], "DEACTIVATED"),
+        ] {
+            assert_eq!(twin_among(json!([different])), None, "{different}");
+        }
+    }
+
+    #[test]
+    fn a_list_shows_descriptions_where_there_is_room() {
+        let one =
+            json!([{"id": "1", "url": "https://a.example/", "eventTypes": ["*"], "description": "the shop"}]);
+        let listed = shown::list(&one, COLUMNS).at(None);
+        assert!(
+            listed.contains("description") && listed.contains("the shop"),
+            "{listed}"
+        );
     }
 
     #[test]

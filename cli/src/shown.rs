@@ -160,7 +160,10 @@ fn next(document: &Value) -> Option<String> {
     Some(if items(&document["items"]).is_empty() {
         format!("looked back to {to}; go on with --cursor {cursor}")
     } else {
-        format!("looked back to {to} only: there may be more before, add --cursor {cursor}")
+        format!(
+            "looked back to {to} only, where this part is full or some thousands were looked at: there may be more before, add --cursor \
+             {cursor}"
+        )
     })
 }
 
@@ -187,7 +190,8 @@ mod tests {
         let said = next(&part).unwrap();
         assert_eq!(
             said,
-            "looked back to 2026-11-21T12:00:00Z only: there may be more before, add --cursor c"
+            "looked back to 2026-11-21T12:00:00Z only, where this part is full or some thousands were looked at: there may be more before, \
+             add --cursor c"
         );
         let said = next(&json!({"next": "c"})).unwrap();
         assert_eq!(said, "there are more: add --cursor c");

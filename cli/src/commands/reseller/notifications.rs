@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::bail;
 use chrono::{DateTime, Utc};
-use clap::builder::PossibleValuesParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Subcommand};
 use domain::reason::ENDED_FOR;
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -17,7 +18,7 @@ use super::failures::{self, FailuresArgs};
 use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
 use super::why::{self, WhyArgs};
-use super::{Common, OPERATORS, OfSubscription, identifier, look, paused_by};
+use super::{Common, OPERATORS, OfSubscription, look, paused_by};
 use crate::age::Age;
 use crate::commands::answers::{self, AnswersArgs};
 use crate::commands::outcome::{NotCome, Within};
@@ -26,6 +27,7 @@ use crate::operator::OperatorArgs;
 use crate::output::{self, Column, FormArgs, JsonArgs};
 use crate::portal::Portal;
 use crate::pretty;
+use crate::problem::Refusal;
 use crate::progress::Progress;
 use crate::shown::{self, Shown, ShownColumn, cell};
 
@@ -61,7 +63,7 @@ pub(crate) enum NotificationsCommand {
     /// Shows one, with its body.
     Show(OneNotification),
     /// Tells what became of one, in sentences, and what comes next.
-    Story(OneNotification<JsonArgs>),
+    Story(StoryArgs),
     /// Tells what an event became, and why each other subscription got nothing of it.
     Why(WhyArgs),
     /// Counts those that failed for good in the last 7 days, by what the endpoint answered or how the last attempt failed.
@@ -128,10 +130,19 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OneNotification<F: Args = FormArgs> {
     /// The notification.
-    #[arg(value_parser = identifier)]
+    #[arg(value_parser = notification)]
     id: Uuid,
     #[command(flatten)]
     common: Common<F>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoryArgs {
+    /// The notification; or its event, where that became no other one.
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    of: String,
+    #[command(flatten)]
+    common: Common<JsonArgs>,
 }
 
 #[derive(Debug, Args)]
@@ -199,7 +210,7 @@ const ATTEMPTS: [ShownColumn; 7] = [
 pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<ExitCode> {
     let done = match command {
         NotificationsCommand::List(args) => list(*args).await,
-        NotificationsCommand::Story(one) => story(&one).await,
+        NotificationsCommand::Story(args) => story(&args).await,
         NotificationsCommand::Why(args) => why::run(&args).await,
         NotificationsCommand::Failures(args) => failures::run(args).await,
         NotificationsCommand::Answers(args) => answers::run(args).await,
@@ -219,10 +230,63 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<ExitCod
     done.map(|()| ExitCode::SUCCESS)
 }
 
-async fn story(one: &OneNotification<JsonArgs>) -> anyhow::Result<()> {
-    let path = format!("/notifications/{}/story", one.id);
-    let story: Value = Portal::connect(&one.common.portal)?.get(&path, &()).await?;
-    if one.common.is_json() {
+/// The identifier of a notification, as an argument. What is none may be what an event is called, or be in its data.
+fn notification(text: &str) -> Result<Uuid, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "write the identifier of a notification, such as 019aa2f0-5b1c-8025-9519-0863916ea2df; {}",
+            listed_by(text)
+        )
+    })
+}
+
+/// The commands that find notifications by what is no identifier of one.
+fn listed_by(text: &str) -> String {
+    let text = output::harmless(text);
+    format!(
+        "`postrider notifications list --event-id {text}` lists those of an event that is called so, and `postrider notifications list --value \
+         {text}` those of events that have it in their data"
+    )
+}
+
+/// The story of the notification with this identifier, or of the only one that an event became.
+async fn find_story(portal: &Portal, of: &str) -> anyhow::Result<Value> {
+    if let Ok(id) = of.parse::<Uuid>() {
+        match story_of(portal, id).await {
+            Err(error) if is_unknown(&error) => {}
+            told => return told,
+        }
+    }
+    let query = [("eventId", of), ("limit", "2")];
+    let found: Value = portal.get("/notifications", &query).await?;
+    let [one] = shown::items(&found["items"]) else {
+        let name = output::harmless(of);
+        bail!(
+            "{name} is no notification, and no event that became exactly one; {}",
+            listed_by(of)
+        );
+    };
+    let id: Uuid = cell(one, "/id").parse()?;
+    output::note(format_args!(
+        "{} is an event, which became the notification {id} alone",
+        output::harmless(of)
+    ));
+    story_of(portal, id).await
+}
+
+async fn story_of(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
+    portal.get(&format!("/notifications/{id}/story"), &()).await
+}
+
+fn is_unknown(error: &anyhow::Error) -> bool {
+    let refusal = error.downcast_ref::<Refusal>();
+    refusal.is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
+}
+
+async fn story(args: &StoryArgs) -> anyhow::Result<()> {
+    let portal = Portal::connect(&args.common.portal)?;
+    let story = find_story(&portal, &args.of).await?;
+    if args.common.is_json() {
         return output::json(&story);
     }
     output::result(cell(&story, "/headline/text"))?;
@@ -466,6 +530,17 @@ async fn ended(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_notification_names_the_commands_that_find_some_by_it() {
+        let said = notification("example.org").unwrap_err();
+        assert!(
+            said.contains("`postrider notifications list --event-id example.org`")
+                && said.contains("`postrider notifications list --value example.org`"),
+            "{said}"
+        );
+        assert!(notification("019aa2f0-5b1c-8025-9519-0863916ea2df").is_ok());
+    }
 
     #[test]
     fn attempts_fit_the_terminal() {

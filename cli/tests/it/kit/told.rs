@@ -90,6 +90,40 @@ async fn a_test_event_is_of_the_type_and_variant_that_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_story_is_told_of_the_only_notification_of_an_event() {
+    let list = async |uri: Uri| {
+        let is_known = uri
+            .query()
+            .is_some_and(|query| query.contains("eventId=order-17"));
+        let items = if is_known {
+            json!([{"id": OTHER}])
+        } else {
+            json!([])
+        };
+        Json(json!({ "items": items, "next": null }))
+    };
+    let story = json!({"headline": {"text": "It was delivered."}, "story": [], "next": {"text": "Nothing."}, "waited": []});
+    let router = Router::new().route("/notifications", get(list)).route(
+        &format!("/notifications/{OTHER}/story"),
+        get(async || Json(story)),
+    );
+    let url = pretended(router).await;
+    let told = run("notifications story order-17", &url);
+    assert!(
+        told.code == Some(0) && told.stdout.contains("It was delivered.") && told.stderr.contains(OTHER),
+        "{told:?}"
+    );
+    for unknown in ["example.org", SUBSCRIPTION] {
+        let refused = run(&format!("notifications story {unknown}"), &url);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        for option in ["--event-id", "--value"] {
+            let command = format!("`postrider notifications list {option} {unknown}`");
+            assert!(refused.stderr.contains(&command), "{refused:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_empty_list_of_an_event_names_the_command_that_says_why() {
     let event = async || {
         let missed = json!([{"subscriptionId": SUBSCRIPTION, "explanation": "Got nothing of it: it was deactivated."}]);

@@ -69,7 +69,7 @@ const ACTIVITY: [ShownColumn; 6] = [
     (Column::whole("notification").spare(3), "/notificationId"),
 ];
 
-const MAILS: [ShownColumn; 7] = [
+const MAILS: [ShownColumn; 8] = [
     (Column::whole("mail").spare(3), "/id"),
     (Column::whole("about"), "/kind"),
     (Column::whole("status"), "/status"),
@@ -77,6 +77,7 @@ const MAILS: [ShownColumn; 7] = [
     (Column::whole("to"), "/recipient"),
     (Column::time("happened"), "/createdAt"),
     (Column::time("ended").spare(1), "/finishedAt"),
+    (Column::whole("occasions").spare(4), "/occurrences"),
 ];
 
 const LIMITS: [Shown; 20] = [
@@ -211,6 +212,17 @@ mod tests {
              "recipient": "ops@reseller.example", "createdAt": "2026-11-21T12:05:00Z", "finishedAt": null},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&mails, MAILS)));
+    }
+
+    #[test]
+    fn a_mail_says_how_many_occasions_it_tells_of() {
+        let mails =
+            json!([{"id": "1", "kind": "DELIVERY_REFUSED", "status": "PENDING", "occurrences": 4711}]);
+        let listed = shown::list(&mails, MAILS).at(None);
+        assert!(
+            listed.contains("occasions") && listed.contains("4711"),
+            "{listed}"
+        );
     }
 
     #[test]

@@ -161,7 +161,18 @@ fn show(common: &Common, document: &Value, version: Option<&str>) -> anyhow::Res
         }
         record
     };
-    common.form().print(document, record)
+    common.form().print(document, record)?;
+    if common.form().is_for_people() && is_challenged_in_vain(document) {
+        output::note(format_args!(
+            "{} shows step by step how far a request to the endpoint gets",
+            check_of(document)
+        ));
+    }
+    Ok(())
+}
+
+fn is_challenged_in_vain(subscription: &Value) -> bool {
+    subscription["state"] == "PENDING_VERIFICATION" && !subscription["verification"]["error"].is_null()
 }
 
 /// Whether the portal knows no such thing of the reseller's.
@@ -592,6 +603,18 @@ mod tests {
             check_of(&of),
             "`postrider subscriptions check 'https://a.example/?b=1&c=%27'`"
         );
+    }
+
+    #[test]
+    fn what_was_challenged_in_vain_is_told_from_what_was_not_yet_and_what_is_verified() {
+        for (state, error, is_in_vain) in [
+            ("PENDING_VERIFICATION", json!("no answer"), true),
+            ("PENDING_VERIFICATION", Value::Null, false),
+            ("ACTIVE", json!("no answer"), false),
+        ] {
+            let subscription = json!({"state": state, "verification": {"error": error}});
+            assert_eq!(is_challenged_in_vain(&subscription), is_in_vain, "{subscription}");
+        }
     }
 
     #[test]

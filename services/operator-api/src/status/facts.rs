@@ -19,7 +19,7 @@ use store::status::{
 };
 use store::webhook::Outbox;
 use store::webpush::StoredMonth;
-use store::{ApiKey, BrokenGlass, PauseView, ProcessView, Store};
+use store::{ApiKey, BrokenGlass, Lane, Pausable, PauseView, ProcessView, Store};
 use uuid::Uuid;
 
 /// How long finding out may take at most. Below what a request may take, so that there is an answer in any case.
@@ -30,6 +30,8 @@ pub(crate) const RECENT: TimeDelta = TimeDelta::minutes(10);
 const FAILING: TimeDelta = TimeDelta::hours(1);
 /// For how long it is told that a key was used to sign in although there is a provider.
 const BROKEN_GLASS: TimeDelta = TimeDelta::hours(24);
+/// How long the engines of a lane may take to begin once its pause has ended.
+const RESUMING: TimeDelta = TimeDelta::seconds(10);
 /// Most keys that are looked up because they are about to end.
 const ENDING_KEYS: u32 = 100;
 /// The lease of the dispatcher that sends pushes.
@@ -95,6 +97,8 @@ pub(crate) struct Tables {
     pub(crate) processes: Vec<Process>,
     pub(crate) leader: Option<Leadership>,
     pub(crate) pauses: Vec<PauseView>,
+    /// Which lanes' pauses ended within [`RESUMING`], and when.
+    pub(crate) resumed: Vec<(Lane, DateTime<Utc>)>,
     /// How much waits because of those of subscriptions and resellers.
     pub(crate) paused: Vec<PausedWaiting>,
     /// What is held because what it goes to is out of order.
@@ -384,6 +388,13 @@ impl Tables {
         let mut pauses = self.pauses.iter();
         pauses.any(|pause| pause.scope == "lane" && pause.key == lane)
     }
+
+    /// Whether an operator has stopped a lane, or did until a moment ago: its engines look for the end of a pause by themselves.
+    pub(crate) fn lane_is_paused_or_resuming(&self, lane: Lane, now: DateTime<Utc>) -> bool {
+        let mut resumed = self.resumed.iter();
+        self.lane_is_paused(lane.as_str())
+            || resumed.any(|(resumed, at)| *resumed == lane && now - *at < RESUMING)
+    }
 }
 
 /// Finds everything out, in less time than a request may take.
@@ -430,10 +441,12 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
     }
     let paused = async {
         let pauses = store.list_pauses().await?;
+        // After those in force: what ends in between is among these.
+        let resumed = resumed_lately(store, now).await?;
         let waiting = store.waiting_for_pauses(&pauses, PAUSES_COUNTED).await?;
-        Ok((pauses, waiting))
+        Ok((pauses, resumed, waiting))
     };
-    let (processes, leader, (pauses, paused), holds, push, reseller) = tokio::try_join!(
+    let (processes, leader, (pauses, resumed, paused), holds, push, reseller) = tokio::try_join!(
         store.list_processes(),
         store.leadership(PUSH_LEASE),
         paused,
@@ -474,6 +487,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         processes: processes.into_iter().map(Process::from).collect(),
         leader,
         pauses,
+        resumed,
         paused,
         holds,
         push,
@@ -492,6 +506,22 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         last_look,
         last_hold_end,
     })))
+}
+
+/// The lanes whose pauses ended within [`RESUMING`].
+async fn resumed_lately(
+    store: &Store,
+    now: DateTime<Utc>,
+) -> Result<Vec<(Lane, DateTime<Utc>)>, store::Error> {
+    let mut resumed = Vec::new();
+    for lane in [Lane::Push, Lane::Reseller] {
+        let pauses = store
+            .pauses_since(&[Pausable::Lane(lane)], now - RESUMING, None)
+            .await?;
+        let ends = pauses.iter().filter_map(|pause| pause.resumed_at);
+        resumed.extend(ends.map(|at| (lane, at)));
+    }
+    Ok(resumed)
 }
 
 /// For how long a look waits for the counts of what Web Push stores.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use broker::Queue;
+use store::Lane;
 use store::push::HoldView;
 use store::status::{Depths, Overdue, QUOTA_COUNTED_MAX};
 
@@ -59,9 +60,9 @@ fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for facts in &known.facts.broker.queues {
         let (service, lane, runbook) = match facts.queue {
-            Queue::PushReady => ("dispatcher", Some("push"), "nothing-is-sent"),
-            Queue::ResellerReady => ("dispatcher", Some("reseller"), "the-reseller-lane-is-off"),
-            Queue::ResellerRetry => ("retry-worker", Some("reseller"), "the-reseller-lane-is-off"),
+            Queue::PushReady => ("dispatcher", Some(Lane::Push), "nothing-is-sent"),
+            Queue::ResellerReady => ("dispatcher", Some(Lane::Reseller), "the-reseller-lane-is-off"),
+            Queue::ResellerRetry => ("retry-worker", Some(Lane::Reseller), "the-reseller-lane-is-off"),
             Queue::PushDead | Queue::ResellerDead => ("retry-worker", None, "a-process-is-not-ready"),
         };
         let Some(depth) = facts.depth.filter(|depth| depth.consumers == 0) else {
@@ -69,7 +70,7 @@ fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
         };
         // While the lane is held, and until what waited is sent, the queue is left alone.
         let held = facts.queue == Queue::PushReady && known.tables.swrve_hold().is_some();
-        let stopped = held || lane.is_some_and(|lane| known.tables.lane_is_paused(lane));
+        let stopped = held || lane.is_some_and(|lane| known.is_paused_or_resuming(lane));
         let enough = if lane.is_some() { 0 } else { DEAD_MESSAGES };
         // While the sender changes, or is missing, no dispatcher consumes; that is told as what it is.
         let led = facts.queue != Queue::PushReady || led_for(known).is_some_and(|led| led >= SETTLING);
@@ -111,7 +112,7 @@ fn reseller_lane_off(known: &Known<'_>) -> Option<Finding> {
     if known.broker_fails
         || dispatcher_lacks_broker
         || idle.consumers > 0
-        || known.tables.lane_is_paused("reseller")
+        || known.is_paused_or_resuming(Lane::Reseller)
         || !known.has_settled("dispatcher")
     {
         return None;

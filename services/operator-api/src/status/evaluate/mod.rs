@@ -21,6 +21,7 @@ mod webpush;
 use std::time::Duration;
 
 use explain::words::length;
+use store::Lane;
 use store::status::COUNTED_MAX;
 
 use super::facts::{Database, Facts, Tables, time_to_send};
@@ -82,6 +83,11 @@ impl Known<'_> {
                 format!("; at {rate:.digits$} a second that takes {more}{}", length(takes))
             }
         }
+    }
+
+    /// Whether a lane is paused, or was until a moment ago, so that its queues may have no consumers.
+    fn is_paused_or_resuming(&self, lane: Lane) -> bool {
+        self.tables.lane_is_paused_or_resuming(lane, self.facts.now)
     }
 
     /// Whether a service of this name reports itself.

@@ -85,6 +85,7 @@ pub(super) fn system(uptime: Duration) -> Facts {
                 renewed: Duration::from_secs(1),
             }),
             pauses: Vec::new(),
+            resumed: Vec::new(),
             paused: Vec::new(),
             holds: Vec::new(),
             push: PushFacts::default(),

@@ -124,6 +124,28 @@ fn a_paused_lane_is_expected_to_wait() {
     );
 }
 
+#[test]
+fn a_lane_that_was_resumed_a_moment_ago_is_not_off() {
+    for (lane, queue, off) in [
+        (
+            Lane::Reseller,
+            Queue::ResellerReady,
+            &["queue-not-consumed", "reseller-lane-off"][..],
+        ),
+        (Lane::Reseller, Queue::ResellerRetry, &["queue-not-consumed"]),
+        (Lane::Push, Queue::PushReady, &["queue-not-consumed"]),
+    ] {
+        let mut facts = running();
+        depth(&mut facts, queue, 1, 0);
+        tables(&mut facts).resumed = vec![(lane, now() - TimeDelta::milliseconds(500))];
+        assert_eq!(evaluate(&facts), [], "{queue}");
+        tables(&mut facts).resumed = vec![(lane, now() - TimeDelta::seconds(11))];
+        let findings = evaluate(&facts);
+        let ids: Vec<&str> = findings.iter().map(|finding| finding.id).collect();
+        assert_eq!(ids, off, "{queue}");
+    }
+}
+
 /// Retries a minute apart: between them a push waits, is queued, or is being tried, and nothing is counted in most reports.
 #[test]
 fn that_swrve_fails_is_told_until_it_has_accepted_something() {

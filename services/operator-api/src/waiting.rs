@@ -143,12 +143,13 @@ fn of_lane(lane: &'static str, waits: &[Waits], paused: bool) -> Vec<WaitsDocume
     let mut items: Vec<WaitsDocument> = Vec::new();
     for one in waits {
         let (reason, text) = waits_for(lane, one);
-        // A look at a line finds nothing to send before the day has room.
-        let next_due = one.next_due.filter(|_| reason != "QUOTA");
+        // A look at a line finds nothing to send before the day has room, or the pause has ended.
+        let next_due = one.next_due.filter(|_| !matches!(reason, "QUOTA" | "PAUSED"));
         let more = counted_with(one) > WAITS_COUNTED_MAX;
         match items.iter_mut().find(|known| known.reason == reason) {
             Some(known) => {
                 known.count += one.count;
+                known.more |= more;
                 known.oldest = known.oldest.min(Some(one.oldest));
                 known.next_due_at = [known.next_due_at, next_due].into_iter().flatten().min();
             }
@@ -176,12 +177,14 @@ fn of_lane(lane: &'static str, waits: &[Waits], paused: bool) -> Vec<WaitsDocume
 fn waits_for(lane: &str, waits: &Waits) -> (&'static str, &'static str) {
     match (waits.status, &waits.reason) {
         (Status::Scheduled, _) if lane == "push" => ("WINDOW", "for a sending window"),
+        (Status::Scheduled | Status::Pending, Some(NotificationReason::Paused)) => {
+            ("PAUSED", "for the end of a pause")
+        }
         (Status::Scheduled, Some(NotificationReason::Quota)) => ("QUOTA", "in line for a daily quota"),
         (Status::Scheduled, Some(NotificationReason::Postponed)) => {
             ("POSTPONED", "in line for want of something of our own")
         }
         (Status::Scheduled, _) => ("RATE", "in line for requests per second"),
-        (Status::Pending, Some(NotificationReason::Paused)) => ("PAUSED", "for the end of a pause"),
         (Status::Pending, Some(NotificationReason::Unverified)) => {
             ("UNVERIFIED", "for an endpoint to be verified")
         }
@@ -223,17 +226,20 @@ mod tests {
             waits(Status::Pending, None, 3),
             waits(Status::Pending, Some(NotificationReason::Backlog), 2),
             waits(Status::Pending, Some(NotificationReason::Paused), 4),
+            waits(Status::Scheduled, Some(NotificationReason::Paused), 3),
             waits(Status::Scheduled, Some(NotificationReason::Quota), 9),
         ];
         let items = of_lane("reseller", &read, true);
         let told: Vec<_> = items.iter().map(|it| (it.reason, it.count, it.more)).collect();
         assert_eq!(
             told,
-            [("QUOTA", 9, false), ("ROOM", 5, false), ("PAUSED", 4, false)]
+            [("QUOTA", 9, false), ("PAUSED", 7, false), ("ROOM", 5, false)]
         );
         let oldest = Some(DateTime::UNIX_EPOCH + TimeDelta::seconds(2));
-        assert_eq!((items[1].oldest, items[1].next_due_at), (oldest, oldest));
-        assert_eq!(items[0].next_due_at, None, "the next look is no delivery");
+        assert_eq!((items[2].oldest, items[2].next_due_at), (oldest, oldest));
+        for item in &items[..2] {
+            assert_eq!(item.next_due_at, None, "the next look is no delivery");
+        }
         assert!(items.iter().all(|it| it.paused));
     }
 

@@ -114,3 +114,65 @@ async fn what_waits_is_added_up_by_what_it_waits_for(rig: &Rig) {
         "what waited is being sent"
     );
 }
+
+#[testkit::test]
+async fn what_a_pause_of_its_subscription_or_reseller_holds_back_waits_for_the_end_of_that(rig: &Rig) {
+    let [one, other] = [
+        SubscriptionRow::active().make(&rig.it.pool).await,
+        SubscriptionRow::active()
+            .reseller("globex")
+            .make(&rig.it.pool)
+            .await,
+    ];
+    for state in [
+        NotificationState::Scheduled,
+        NotificationState::Pending,
+        NotificationState::Retry,
+    ] {
+        for subscription in [one, other] {
+            NotificationRow::in_state(state, subscription)
+                .make(&rig.it.pool)
+                .await;
+        }
+    }
+    let sums = async || {
+        let waiting = rig.see("/waiting").await;
+        let items = waiting["items"].as_array().unwrap().clone();
+        let mut sums: Vec<_> = items
+            .iter()
+            .map(|item| {
+                (
+                    item["reason"].as_str().unwrap().to_owned(),
+                    item["count"].as_u64().unwrap(),
+                )
+            })
+            .collect();
+        sums.sort();
+        sums
+    };
+    let told = |sums: &[(&str, u64)]| -> Vec<(String, u64)> {
+        sums.iter()
+            .map(|(reason, count)| ((*reason).to_owned(), *count))
+            .collect()
+    };
+    let none = told(&[("QUOTA", 2), ("RETRY", 2), ("ROOM", 2)]);
+    assert_eq!(sums().await, none);
+    let note = json!({"note": "incident 17"});
+    rig.act(&format!("/subscriptions/{one}/pause"), &note, 200).await;
+    assert_eq!(
+        sums().await,
+        told(&[("PAUSED", 2), ("QUOTA", 1), ("RETRY", 2), ("ROOM", 1)])
+    );
+    rig.act("/resellers/globex/pause", &note, 200).await;
+    assert_eq!(sums().await, told(&[("PAUSED", 4), ("RETRY", 2)]));
+    let browser = Browser::of(rig, Role::Viewer).await;
+    let page = browser.see("/console/waiting?lane=reseller").await;
+    holds(
+        &page,
+        &["In the lane: 4 for the end of a pause, 2 for another attempt."],
+    );
+    for what in [format!("subscriptions/{one}"), "resellers/globex".to_owned()] {
+        rig.act(&format!("/{what}/resume"), &json!({}), 200).await;
+    }
+    assert_eq!(sums().await, none);
+}

@@ -81,7 +81,7 @@ impl NotificationReason {
 
     /// What is told as the reason of a notification, of which `stored` is stored: that it is paused, while a pause holds it back. What has
     /// held it back before, and does so no longer, stays stored until its turn comes, and is not told. The reason of one that is tried again
-    /// stays its last failure.
+    /// stays its last failure. Of one that was delivered it is kept that it had waited for the quota, for its story, and that is no reason.
     pub fn told(stored: Option<Self>, status: NotificationStatus, held: HeldBack) -> Option<Self> {
         let is_paused = held.paused_by.is_some();
         if is_paused && status != NotificationStatus::Retry {
@@ -90,6 +90,7 @@ impl NotificationReason {
         stored.filter(|reason| match reason {
             Self::Paused => is_paused,
             Self::Unverified => held.is_unverified,
+            Self::Quota => status != NotificationStatus::Sent,
             _ => true,
         })
     }
@@ -218,6 +219,7 @@ mod tests {
             (Some(Quota), retry, pause, Some(Quota)),
             (Some(Paused), pending, nothing, None),
             (Some(Quota), pending, nothing, Some(Quota)),
+            (Some(Quota), NotificationStatus::Sent, nothing, None),
             (None, pending, nothing, None),
             (Some(Unverified), pending, challenge, Some(Unverified)),
             (Some(Unverified), pending, pause, Some(Paused)),

@@ -31,8 +31,8 @@ pub struct Delay {
 #[schema(as = StoryDelayPart)]
 pub struct DelayPart {
     /// `BEFORE_FIRST_ATTEMPT`, `ATTEMPTS`, `BETWEEN_ATTEMPTS`, `BEFORE_SENT_AGAIN` (from its end until it was to be sent again), `WAITING` (since its
-    /// last attempt, or since it was accepted or to be sent again); and of the time in which it could have been sent, `PAUSED` (by an operator)
-    /// and `HELD` (Swrve was out of order).
+    /// last attempt, or since it was accepted or to be sent again); and of the time in which it could have been sent, `PAUSED` (by an operator),
+    /// `HELD` (Swrve was out of order) and `QUOTA` (it waited for the daily quota, of one that its first attempt has delivered).
     #[schema(value_type = String, example = "BETWEEN_ATTEMPTS")]
     pub cause: &'static str,
     /// How long, in milliseconds.
@@ -51,10 +51,12 @@ pub(crate) enum Cause {
     Paused,
     /// Swrve was out of order.
     Held,
+    /// It waited for the daily quota, and does so no longer.
+    Quota,
 }
 
 impl Cause {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Before,
         Self::Attempts,
         Self::Between,
@@ -62,6 +64,7 @@ impl Cause {
         Self::Waiting,
         Self::Paused,
         Self::Held,
+        Self::Quota,
     ];
 
     fn of(phase: Phase) -> Self {
@@ -83,6 +86,7 @@ impl Cause {
             Self::Waiting => "WAITING",
             Self::Paused => "PAUSED",
             Self::Held => "HELD",
+            Self::Quota => "QUOTA",
         }
     }
 }
@@ -149,6 +153,7 @@ fn said(cause: Cause, sum: TimeDelta, course: &Course, (attempts, waits): (usize
         Cause::Waiting => format!("{took} waiting {waits}"),
         Cause::Paused => format!("{took} paused by an operator"),
         Cause::Held => format!("{took} held while Swrve was out of order"),
+        Cause::Quota => format!("{took} waiting for the daily quota"),
     }
 }
 

@@ -12,6 +12,7 @@ mod explanation;
 mod item;
 mod notification;
 mod push;
+mod quota_wait;
 pub mod reseller;
 mod subscription;
 #[cfg(test)]

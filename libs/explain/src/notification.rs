@@ -9,13 +9,14 @@ use store::timeline::NotificationTimeline;
 
 use crate::afterwards::Afterwards;
 use crate::attempt::{attempted, cause_of, retried_at, said_of_attempt};
-use crate::course::{Course, Due};
-use crate::delay::{Delay, delay};
+use crate::course::{Course, Due, Stop};
+use crate::delay::{Cause, Delay, delay};
 use crate::explanation::{
     Context, Explanation, Line, Next, after_pause, held_back, of_acts, of_dead_letters, of_pauses, open,
     possibly_sent, sentence, stops_of,
 };
 use crate::item::{Item, last_failure};
+use crate::quota_wait::QuotaWait;
 use crate::reseller::Sentence;
 use crate::words::{endpoint, number, of, waits};
 
@@ -34,6 +35,14 @@ pub fn describe(history: &NotificationTimeline, context: &Context) -> Explanatio
         commands: describer.commands(),
         ..Explanation::new(of, headline, next)
     }
+}
+
+/// What is said of one that has to wait for the quota.
+const DEFERRED: &str = "Was deferred: its subscription's daily quota was used up.";
+
+/// That it has to wait, and for what.
+fn waits_for(text: &'static str, reason: Option<&NotificationReason>) -> Sentence {
+    Sentence::new("waits", text).with("reason", reason.map(ToString::to_string))
 }
 
 struct Describer<'a> {
@@ -73,6 +82,11 @@ impl Describer<'_> {
             .with("subscription", it.subscription.id)
             .with("reseller", &it.reseller);
         lines.push(Line::new(it.created_at, made));
+        if let Some(wait) = QuotaWait::of(it, &self.context.rules) {
+            // When it was put in line is not kept: it is at once when what was accepted is first looked at.
+            lines.push(Line::new(it.created_at, waits_for(DEFERRED, it.reason.as_ref())));
+            lines.push(Line::new(wait.until, wait.said(true)));
+        }
         lines.extend(
             it.history
                 .iter()
@@ -127,7 +141,12 @@ impl Describer<'_> {
             status => waits(status.as_str(), reason),
         };
         let attempts: Vec<_> = attempted(it, &self.context.rules).collect();
-        let stops: Vec<_> = stops_of(&it.pauses).collect();
+        let quota = QuotaWait::of(it, &self.context.rules).map(|wait| Stop {
+            cause: Cause::Quota,
+            from: it.created_at,
+            until: Some(wait.until),
+        });
+        let stops: Vec<_> = stops_of(&it.pauses).chain(quota).collect();
         delay(&course, waits, &attempts, &stops)
     }
 
@@ -155,9 +174,7 @@ impl Describer<'_> {
     fn waiting(&self) -> Option<Line> {
         let it = self.history;
         let text = match (it.status, &it.reason) {
-            (NotificationStatus::Scheduled, Some(NotificationReason::Quota)) => {
-                "Was deferred: its subscription's daily quota was used up."
-            }
+            (NotificationStatus::Scheduled, Some(NotificationReason::Quota)) => DEFERRED,
             (NotificationStatus::Scheduled, Some(NotificationReason::Postponed)) => {
                 "Was put off: a process of ours had no descriptor, port, memory, route or resolver for it."
             }
@@ -177,7 +194,7 @@ impl Describer<'_> {
             (NotificationStatus::Pending, _) => "Began to wait for room in the queue.",
             _ => return None,
         };
-        let waits = Sentence::new("waits", text).with("reason", it.reason.as_ref().map(ToString::to_string));
+        let waits = waits_for(text, it.reason.as_ref());
         Some(Line::new(it.updated_at.max(it.created_at), waits))
     }
 

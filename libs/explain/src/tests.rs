@@ -195,6 +195,7 @@ pub(crate) fn notification(status: NotificationStatus, attempts: u32) -> Notific
         dead_letters: Vec::new(),
         acts: Vec::new(),
         pauses: Vec::new(),
+        limit_changes: Vec::new(),
     }
 }
 

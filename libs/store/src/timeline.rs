@@ -88,6 +88,9 @@ pub struct NotificationTimeline {
     pub acts: Vec<AuditView>,
     /// What operators had paused since it was made, of its lane, its reseller and its subscription, the first pause first.
     pub pauses: Vec<PausePeriod>,
+    /// How the limits of its subscription were changed between its making and its first attempt, the latest change first; of one that has waited for
+    /// the daily quota.
+    pub limit_changes: Vec<AuditView>,
 }
 
 impl NotificationTimeline {
@@ -273,7 +276,9 @@ impl Store {
             dead_letters: self.dead_letters_about(None, Some(id)).await?,
             acts: self.acts_on(format!("notification/{id}")).await?,
             pauses,
+            limit_changes: Vec::new(),
         };
+        timeline.limit_changes = self.limit_changes(&timeline).await?;
         for (at, of_one, of_many) in [
             (
                 timeline.resend_ended_at(),
@@ -291,6 +296,25 @@ impl Store {
             }
         }
         Ok(Some(timeline))
+    }
+
+    /// How the limits were changed for which it waited before its first attempt.
+    async fn limit_changes(&self, it: &NotificationTimeline) -> Result<Vec<AuditView>, Error> {
+        let has_waited = it.reason == Some(NotificationReason::Quota);
+        let Some(first) = it.history.first().filter(|_| has_waited) else {
+            return Ok(Vec::new());
+        };
+        let filter = AuditFilter {
+            actions: Some(vec![
+                "subscription.limits".to_owned(),
+                "quota-request.approve".to_owned(),
+            ]),
+            subject: Some(format!("subscription/{}", it.subscription.id)),
+            since: Some(it.created_at),
+            until: Some(first.started_at),
+            ..AuditFilter::default()
+        };
+        self.list_audit(&filter, TOLD_MAX).await
     }
 
     /// The act that was done to many at this time, this one among them. It is about what they were of; those that stay delivered have no dead letter

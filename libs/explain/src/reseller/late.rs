@@ -1,6 +1,7 @@
 //! Why a notification is late: what its time went to, by cause. Pure.
 //!
-//! What is not recorded is not guessed: for which limit it waited before its first attempt is known only while it does. A pause counts from when the
+//! What is not recorded is not guessed: for which limit it waited before its first attempt is known only while it does, and of the daily quota also
+//! once that attempt has delivered it. A pause counts from when the
 //! notification could have been sent: a retry that was due later anyway is not its doing.
 
 use std::cmp::Reverse;
@@ -17,6 +18,7 @@ use store::webhook::StateEntry;
 use super::{Sentence, Teller};
 use crate::attempt::{attempted, retried_at};
 use crate::course::{Attempted, Course, Due, Phase, Stop, Stretch, walk};
+use crate::quota_wait::QuotaWait;
 use crate::words::length;
 
 /// What took no longer is not late.
@@ -129,7 +131,12 @@ pub(super) fn causes(it: &NotificationTimeline, teller: &Teller<'_>) -> Vec<Sent
             ..attempt
         })
         .collect();
-    let stops = stops(it, teller.states);
+    let mut stops = stops(it, teller.states);
+    stops.extend(QuotaWait::of(it, teller.rules).map(|wait| Stop {
+        cause: Cause::Quota,
+        from,
+        until: Some(wait.until),
+    }));
     let mut sums: BTreeMap<Cause, TimeDelta> = BTreeMap::new();
     let mut add = |stretch: Stretch, cause: Cause| {
         for (stopped, took) in stretch.split(&stops) {

@@ -14,6 +14,7 @@ use super::{Sentence, late};
 use crate::attempt::cause;
 use crate::explanation::{Rules, sentence};
 use crate::item::{after, is_lost};
+use crate::quota_wait::QuotaWait;
 use crate::words::{number, of, when};
 
 /// Something that happened or will, in a sentence.
@@ -111,6 +112,9 @@ pub(super) struct Told<'a> {
     pub(super) teller: &'a Teller<'a>,
 }
 
+/// What is said of one that has to wait for the quota.
+const DEFERRED: (&str, &str) = ("deferred-quota", "Was put in line: the daily quota was used up.");
+
 /// A step of which it is known when it was or will be.
 pub(super) fn step(at: DateTime<Utc>, sentence: Sentence) -> Step {
     Step {
@@ -152,6 +156,11 @@ impl Told<'_> {
             );
             step(it.created_at, made)
         }));
+        if let Some(wait) = QuotaWait::of(it, self.teller.rules) {
+            let (code, text) = DEFERRED;
+            steps.push(step(it.created_at, Sentence::new(code, text)));
+            steps.push(step(wait.until, wait.said(false)));
+        }
         steps.extend(it.history.iter().map(of_attempt));
         steps.extend(self.resent());
         steps.extend(self.cancelled());
@@ -166,9 +175,7 @@ impl Told<'_> {
     fn waiting(&self) -> Option<Step> {
         let it = self.it;
         let (code, text) = match (it.status, &it.reason) {
-            (NotificationStatus::Scheduled, Some(NotificationReason::Quota)) => {
-                ("deferred-quota", "Was put in line: the daily quota was used up.")
-            }
+            (NotificationStatus::Scheduled, Some(NotificationReason::Quota)) => DEFERRED,
             (NotificationStatus::Scheduled, Some(NotificationReason::Postponed)) => (
                 "deferred-by-us",
                 "Was put off: it could not be tried on our side.",

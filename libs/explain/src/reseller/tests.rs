@@ -459,6 +459,22 @@ fn what_is_in_line_waits_for_it_from_then_on() {
 }
 
 #[test]
+fn what_was_in_line_for_the_quota_says_so_once_it_is_delivered() {
+    let mut sent = row(NotificationStatus::Sent, 1);
+    sent.reason = Some(NotificationReason::Quota);
+    sent.history[0].started_at = sent.created_at + TimeDelta::minutes(2);
+    sent.finished_at = Some(sent.created_at + TimeDelta::minutes(3));
+    let story = told(&sent, None);
+    assert_eq!(waited(&story)[0], ("waited-quota", 120));
+    let codes: Vec<_> = story.story.iter().map(|step| step.sentence.code).collect();
+    assert_eq!(
+        codes[..3],
+        ["accepted", "deferred-quota", "quota-has-room"],
+        "{codes:?}"
+    );
+}
+
+#[test]
 fn an_attempt_that_began_before_its_event_by_another_clock_counts_as_one() {
     let mut late = row(NotificationStatus::Retry, 1);
     late.history[0].started_at = late.created_at - TimeDelta::seconds(2);

@@ -64,6 +64,46 @@ fn a_story_says_where_the_time_went_and_what_it_waits_for() {
 }
 
 #[test]
+fn a_wait_for_the_quota_is_told_after_its_end_with_what_ended_it() {
+    let mut sent = notification(NotificationStatus::Sent, 1);
+    sent.reason = Some(NotificationReason::Quota);
+    let first = sent.history[0].started_at;
+    sent.finished_at = Some(first + TimeDelta::seconds(5));
+    sent.pauses = vec![pause("lane", 590, 589)];
+    let story = crate::notification(&sent, &context());
+    let delay = story.delay.expect("a delay");
+    assert_eq!(
+        delay.text,
+        "2 min 5 s until it ended: 1 min 59 s waiting for the daily quota, 5 s in 1 attempt, 1 s paused by an operator."
+    );
+    assert_eq!(delay.parts[0].cause, "QUOTA");
+    let said = |it: &NotificationTimeline, text: &str| {
+        let lines = crate::notification(it, &context()).story;
+        let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
+        assert!(texts.contains(&text), "{texts:#?}");
+    };
+    said(&sent, "Was deferred: its subscription's daily quota was used up.");
+    said(&sent, "Its turn came in the line for the daily quota.");
+    let mut raise = act("subscription.limits");
+    raise.at = first - TimeDelta::seconds(2);
+    raise.details = serde_json::json!({"dailyQuota": {"from": null, "to": 20_000}});
+    let mut rate = act("subscription.limits");
+    rate.at = first - TimeDelta::seconds(1);
+    rate.details = serde_json::json!({"requestsPerSecond": {"from": null, "to": 5}});
+    sent.limit_changes = vec![rate, raise];
+    said(
+        &sent,
+        "Its turn came: the daily quota had been raised from 10,000 to 20,000 by ann (1).",
+    );
+    sent.limit_changes.clear();
+    sent.created_at -= TimeDelta::days(1);
+    said(&sent, "Its turn came with the daily quota of 2026-11-21.");
+    sent.reason = None;
+    let delay = crate::notification(&sent, &context()).delay.expect("a delay");
+    assert_eq!(delay.parts[0].cause, "BEFORE_FIRST_ATTEMPT");
+}
+
+#[test]
 fn what_was_cancelled_before_its_first_attempt_says_what_is_known_of_its_wait() {
     let mut cancelled = notification(NotificationStatus::GivenUp, 0);
     cancelled.reason = Some(NotificationReason::Cancelled);

@@ -48,7 +48,8 @@ claimed AS (
             THEN n.leased_until ELSE now() + $4::interval END,
         charged_on = CASE WHEN n.charged_on IS NULL OR (n.charged_on <> $7 AND n.attempts = 0) THEN $7
                           ELSE n.charged_on END,
-        reason = NULL, updated_at = $2
+        -- That it waited for the quota stays for its story, until an attempt fails.
+        reason = CASE WHEN n.reason = 'QUOTA' AND n.attempts = 0 THEN n.reason END, updated_at = $2
     FROM granted g WHERE n.id = g.id
     RETURNING n.id, n.event, n.attempts, n.resent_after, n.resent_at, n.created_at, n.subscription_id, g.url, g.version,
               g.was_well, g.backlog),

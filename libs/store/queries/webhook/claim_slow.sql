@@ -101,7 +101,10 @@ changed AS (
             WHEN n.attempts > 0 AND p.verdict = 'RATE' THEN $2::timestamptz + $11::interval
             WHEN n.attempts > 0 THEN $2::timestamptz + $9::interval
             WHEN p.verdict IN ('QUOTA', 'RATE') THEN n.created_at END,
-        reason = CASE WHEN p.delivered_at IS NULL THEN nullif(p.verdict, 'CLAIM') END,
+        -- As in the fast claim.
+        reason = CASE
+            WHEN p.verdict = 'CLAIM' THEN CASE WHEN n.reason = 'QUOTA' AND n.attempts = 0 THEN n.reason END
+            WHEN p.delivered_at IS NULL THEN p.verdict END,
         charged_on = CASE WHEN NOT p.uncharged THEN n.charged_on WHEN p.verdict = 'CLAIM' THEN $7::date END,
         slot_at = NULL,
         attempts = n.attempts + CASE WHEN p.verdict = 'CLAIM' THEN 1 ELSE 0 END,

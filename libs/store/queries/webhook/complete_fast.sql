@@ -8,7 +8,8 @@ WITH input AS (
 -- constraint. Saying so would let the planner read everything that is leased instead of these rows by id.
 completed AS (
     UPDATE notifications n
-    SET status = i.status, reason = i.fingerprint, lease_token = NULL, leased_until = NULL, slot_at = NULL,
+    SET status = i.status, reason = CASE WHEN i.status = 'SENT' AND n.reason = 'QUOTA' THEN n.reason ELSE i.fingerprint END,
+        lease_token = NULL, leased_until = NULL, slot_at = NULL,
         next_attempt_at = i.next_attempt_at, updated_at = $13,
         finished_at = CASE WHEN i.status = 'SENT' THEN $13::timestamptz END
     FROM input i WHERE n.id = i.id AND n.lease_token = i.token

@@ -7,12 +7,13 @@ use domain::notification::{NotificationId, NotificationState, NotificationStatus
 use sqlx::PgPool;
 use store::Store;
 use store::webhook::{ClaimTerms, LimitsChange, NotificationSearch};
-use testkit::notification_factory::NotificationRow;
+use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::reseller::scene::{
-    claim, claimed_ids, clear, ids, line_terms, many_pending, noon, notifications, pass, release, row, terms,
+    answered, claim, claimed_ids, clear, completion, ids, line_terms, many_pending, noon, notifications,
+    pass, release, row, terms, timed_out,
 };
 use crate::scene::{LONG, act};
 
@@ -513,6 +514,54 @@ async fn what_was_used_of_days_that_are_over_is_no_debt_when_the_default_falls(p
             "quota {quota}"
         );
         terms.at += TimeDelta::days(1);
+    }
+}
+
+/// By the whole claim while another one is in line, by the fast one when the line has ended.
+#[testkit::database_test]
+async fn that_it_waited_for_the_quota_is_kept_until_an_attempt_fails(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().daily_quota(10).make(&pool).await;
+    let waiting = ids(&notifications(&pool, NotificationState::Queued, subscription, 12).await);
+    assert_eq!(claim(&store, &waiting, &terms(noon())).await.claimed.len(), 10);
+    for (quota, is_delivered) in [(11, true), (12, false)] {
+        set_quota(&store, subscription, quota).await;
+        let released = release(&store, &pool, noon()).await;
+        assert_eq!(released.len(), 1, "quota {quota}");
+        if in_line(&pool).await.is_empty() {
+            assert!(
+                release(&store, &pool, noon()).await.is_empty(),
+                "this look ends it"
+            );
+        }
+        let claims = claim(&store, &released, &terms(noon())).await;
+        let claimed = claims.claimed.first().expect("a claim");
+        let sending = row(&pool, claimed.id).await;
+        assert_eq!(
+            (sending.claimed, sending.reason.as_deref()),
+            (true, Some("QUOTA")),
+            "quota {quota}"
+        );
+        let made = MadeNotification {
+            id: claimed.id,
+            event: Uuid::nil(),
+            subscription,
+            lease_token: claimed.lease_token,
+        };
+        let outcome = if is_delivered { answered(204) } else { timed_out() };
+        let completed = store
+            .complete_deliveries(&[completion(&made, 1, outcome)], SystemClock.now())
+            .await
+            .unwrap();
+        assert!(completed.contains(&claimed.id), "quota {quota}");
+        let after = row(&pool, claimed.id).await;
+        let reason = after.reason.as_deref().unwrap();
+        if is_delivered {
+            assert_eq!((&*after.status, reason), ("SENT", "QUOTA"));
+        } else {
+            assert_eq!(after.status, "RETRY");
+            assert!(reason.starts_with("delivery/"), "{reason}");
+        }
     }
 }
 

@@ -239,6 +239,7 @@ fn of_notification(history: &NotificationTimeline, frame: &Frame) -> Vec<(&'stat
         history
             .reason
             .as_ref()
+            .filter(|_| history.status != NotificationStatus::Sent)
             .map(|reason| ("Reason", text(reason.as_str()))),
     );
     facts.push(("Event", story_of(history.event)));

@@ -216,7 +216,29 @@ async fn tell(args: &CommandArgs, command: &str) -> anyhow::Result<()> {
     let api = args.job.common.operator.connect()?;
     let path = format!("{}/{command}", path(args.job.id));
     let document: Value = api.post(&path, &json!({ "note": args.note })).await?;
-    show(document, args.job.common.form())
+    let resumed = (command == "resume" && document["action"] == "replay").then(|| document.clone());
+    show(document, args.job.common.form())?;
+    if let Some(document) = resumed
+        && let Some(outcome) = outcome::of(&api, args.job.id).await?
+    {
+        let job: Job = serde_json::from_value(document)?;
+        for replay in replays_of_failed(&job, &Outcome::read(&outcome)?) {
+            output::note(format!(
+                "it goes on with the others; `{replay}` replays what failed again"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The commands that replay what a job has replayed and failed again: it got dead letters of its own since, which the job does not take.
+fn replays_of_failed(job: &Job, outcome: &Outcome) -> Vec<String> {
+    let since = time(job.created_at);
+    let replay = |fingerprint: &str| {
+        let filter = json!({ "fingerprint": fingerprint, "since": since });
+        format!("postrider dead-letters replay {}", options(&filter))
+    };
+    outcome.failures().into_iter().map(replay).collect()
 }
 
 pub(crate) fn show(document: Value, form: Form) -> anyhow::Result<()> {
@@ -242,7 +264,7 @@ pub(crate) fn show(document: Value, form: Form) -> anyhow::Result<()> {
         ("action", job.action.clone()),
         ("dead letters", which),
         ("status", job.status.clone()),
-        ("paused because", paused_because(&job)),
+        ("paused because", paused_because(&job, outcome.as_ref())),
         ("done", format!("{} of {}", job.done, job.matching)),
         ("skipped", skipped.join(", ")),
         ("rate", format!("{} a second", job.per_second)),
@@ -310,11 +332,15 @@ fn cancelled(job: &Job) -> String {
     )
 }
 
-fn paused_because(job: &Job) -> String {
+/// In words; which of the reasons of a failed canary it was, the outcome tells.
+fn paused_because(job: &Job, outcome: Option<&Outcome>) -> String {
     let words = match job.paused_because.as_deref() {
         None => "",
         Some("OPERATOR") => "an operator paused it",
         Some("CANARY") => "it waits for what becomes of the first, and goes on by itself",
+        Some("CANARY_FAILED") if outcome.is_some() => {
+            return outcome.map(Outcome::of_failed_canary).unwrap_or_default();
+        }
         Some("CANARY_FAILED") => {
             "one of the first failed again, none was delivered, or it was not known after a day"
         }
@@ -405,10 +431,14 @@ async fn until_ended(api: &Api, id: Uuid, form: Form) -> anyhow::Result<Value> {
             Some("CANARY_FAILED" | "FAILED_AGAIN")
         ) {
             drop(progress);
+            let mut document = document;
+            let found = outcome::of(api, id).await?;
+            let outcome = found.as_ref().map(Outcome::read).transpose()?;
+            document["outcome"] = found.unwrap_or_default();
             show(document, form)?;
             bail!(
                 "the job has paused itself: {}; `postrider jobs resume {id}` lets it go on",
-                paused_because(&job)
+                paused_because(&job, outcome.as_ref())
             );
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
@@ -422,7 +452,7 @@ fn word(job: &Job) -> String {
             .eta
             .map(|eta| format!("expected end {}", time(eta)))
             .unwrap_or_default(),
-        other => match paused_because(job) {
+        other => match paused_because(job, None) {
             why if why.is_empty() => other.to_lowercase(),
             why => format!("{}: {why}", other.to_lowercase()),
         },
@@ -459,6 +489,39 @@ mod tests {
         assert!(said(&job).starts_with("by Postrider at"), "{}", said(&job));
         job["status"] = "COMPLETED".into();
         assert_eq!(said(&job), "");
+    }
+
+    #[test]
+    fn a_failed_canary_says_why_and_what_replays_what_failed_again() {
+        let job = json!({"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "action": "replay", "status": "PAUSED", "perSecond": 1, "matching": 15,
+                         "examined": 1, "done": 1, "skipped": {}, "createdBy": "ada", "createdAt": "2026-11-21T12:00:00Z",
+                         "pausedBecause": "CANARY_FAILED"});
+        let job: Job = serde_json::from_value(job).unwrap();
+        let outcome = |waiting: u64, failed: u64| {
+            let fates =
+                json!({"delivered": 0, "waiting": waiting, "failedAgain": failed, "cancelled": 0, "gone": 0});
+            let mut kind = fates.clone();
+            kind["fingerprint"] = "delivery/timeout".into();
+            kind["failures"] = if failed > 0 {
+                json!({"delivery/http/400": failed})
+            } else {
+                json!({})
+            };
+            let mut document = fates;
+            document["examined"] = 1.into();
+            document["whole"] = true.into();
+            document["byFingerprint"] = json!([kind]);
+            Outcome::read(&document).unwrap()
+        };
+        let said = |waiting, failed| paused_because(&job, Some(&outcome(waiting, failed)));
+        assert_eq!(said(0, 1), "of the first, 1 failed again");
+        assert_eq!(said(1, 0), "what became of the first was not known after a day");
+        assert_eq!(said(0, 0), "none of the first was delivered");
+        assert_eq!(
+            replays_of_failed(&job, &outcome(0, 1)),
+            ["postrider dead-letters replay --fingerprint delivery/http/400 --since 2026-11-21T12:00:00Z"]
+        );
+        assert!(replays_of_failed(&job, &outcome(0, 0)).is_empty());
     }
 
     #[test]

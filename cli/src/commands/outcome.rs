@@ -1,6 +1,6 @@
 //! What became of what a job or a replay has sent again: asked for, waited for, and told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -202,6 +202,27 @@ impl Outcome {
             text.push_str(&format!("; of a sample of {} dead letters", self.examined));
         }
         text
+    }
+
+    /// Why the first ones that were sent again do not let a job go on, as the console says it.
+    pub(crate) fn of_failed_canary(&self) -> String {
+        match self.total {
+            Fates { failed_again, .. } if failed_again > 0 => {
+                format!("of the first, {failed_again} failed again")
+            }
+            Fates { waiting, .. } if waiting > 0 => {
+                "what became of the first was not known after a day".to_owned()
+            }
+            _ => "none of the first was delivered".to_owned(),
+        }
+    }
+
+    /// As what it failed again, each kind once.
+    pub(crate) fn failures(&self) -> BTreeSet<&str> {
+        let kinds = self.by_fingerprint.iter();
+        kinds
+            .flat_map(|kind| kind.failures.keys().map(String::as_str))
+            .collect()
     }
 
     /// The same by kind of failure; nothing to show of a job that has sent nothing again.

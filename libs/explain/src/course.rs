@@ -156,6 +156,26 @@ impl Stretch {
         ]
     }
 
+    /// Its parts before, in and after the times in which it had been given up, with whether it was. What it waits for once it is replayed is another
+    /// attempt.
+    pub(crate) fn apart(self, given_up: &[(DateTime<Utc>, DateTime<Utc>)]) -> Vec<(Self, bool)> {
+        let (mut parts, mut rest) = (Vec::new(), self);
+        for (from, until) in given_up {
+            if rest.phase == Phase::Attempt || *until <= rest.from || rest.until <= *from {
+                continue;
+            }
+            let [before, after] = rest.cut(*from);
+            let [during, after] = after.cut(*until);
+            parts.extend([(before, false), (during, true)]);
+            rest = after;
+            if rest.phase == Phase::Again {
+                rest.phase = Phase::Between;
+            }
+        }
+        parts.push((rest, false));
+        parts
+    }
+
     /// Since when one stop followed the other until its end, or nearly so.
     fn stopped_to_the_end<C>(&self, stops: &[Stop<C>]) -> DateTime<Utc> {
         let mut stops: Vec<_> = stops

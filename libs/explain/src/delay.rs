@@ -1,8 +1,9 @@
 //! Where the time of a push or a notification went: the sum of it by what took it. What is known of the past are its attempts and what had stopped
 //! them; what it waits for now, its describer knows.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
+use store::{DeadLetterReason, DeadLetterState, DeadLetterView};
 use utoipa::ToSchema;
 
 use crate::course::{Attempted, Course, Phase, Stop, walk};
@@ -30,9 +31,10 @@ pub struct Delay {
 #[serde(rename_all = "camelCase")]
 #[schema(as = StoryDelayPart)]
 pub struct DelayPart {
-    /// `BEFORE_FIRST_ATTEMPT`, `ATTEMPTS`, `BETWEEN_ATTEMPTS`, `BEFORE_SENT_AGAIN` (from its end until it was to be sent again), `WAITING` (since its
-    /// last attempt, or since it was accepted or to be sent again); and of the time in which it could have been sent, `PAUSED` (by an operator),
-    /// `HELD` (Swrve was out of order) and `QUOTA` (it waited for the daily quota, of one that its first attempt has delivered).
+    /// `BEFORE_FIRST_ATTEMPT`, `ATTEMPTS`, `BETWEEN_ATTEMPTS`, `GIVEN_UP` (its dead letter was open, until it was replayed), `BEFORE_SENT_AGAIN`
+    /// (from its end until it was to be sent again), `WAITING` (since its last attempt, or since it was accepted or to be sent again); and of the
+    /// time in which it could have been sent, `PAUSED` (by an operator), `HELD` (Swrve was out of order) and `QUOTA` (it waited for the daily quota,
+    /// of one that its first attempt has delivered).
     #[schema(value_type = String, example = "BETWEEN_ATTEMPTS")]
     pub cause: &'static str,
     /// How long, in milliseconds.
@@ -45,6 +47,8 @@ pub(crate) enum Cause {
     Before,
     Attempts,
     Between,
+    /// It had ended, and its dead letter was open.
+    GivenUp,
     Again,
     Waiting,
     /// An operator had it paused.
@@ -56,10 +60,11 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Before,
         Self::Attempts,
         Self::Between,
+        Self::GivenUp,
         Self::Again,
         Self::Waiting,
         Self::Paused,
@@ -82,6 +87,7 @@ impl Cause {
             Self::Before => "BEFORE_FIRST_ATTEMPT",
             Self::Attempts => "ATTEMPTS",
             Self::Between => "BETWEEN_ATTEMPTS",
+            Self::GivenUp => "GIVEN_UP",
             Self::Again => "BEFORE_SENT_AGAIN",
             Self::Waiting => "WAITING",
             Self::Paused => "PAUSED",
@@ -91,32 +97,40 @@ impl Cause {
     }
 }
 
-/// The sum for what took so long that one may ask; `attempts` has the first one first, `stops` are what had kept it back, and `waits` is what it
-/// waits for, or has waited for until it ended without an attempt, after "waiting"; empty where that is not known.
+/// The sum for what took so long that one may ask; `attempts` has the first one first, `stops` are what had kept it back, `letters` are its dead
+/// letters, and `waits` is what it waits for, or has waited for until it ended without an attempt, after "waiting"; empty where that is not known.
 pub(crate) fn delay(
     course: &Course,
     waits: &str,
     attempts: &[Attempted],
     stops: &[Stop<Cause>],
+    letters: &[DeadLetterView],
 ) -> Option<Delay> {
     let time = course.end() - course.accepted_at;
     if time < LEAST {
         return None;
     }
     let mut spent = Cause::ALL.map(|cause| (cause, TimeDelta::zero()));
-    for stretch in walk(course, attempts) {
-        for (stopped, took) in stretch.split(stops) {
-            let cause = stopped.unwrap_or(Cause::of(stretch.phase));
+    let given_up = given_up(letters);
+    let stretches = walk(course, attempts).into_iter();
+    for (stretch, is_given_up) in stretches.flat_map(|stretch| stretch.apart(&given_up)) {
+        for (stopped, took) in stretch.split(if is_given_up { &[] } else { stops }) {
+            let cause = match stopped {
+                _ if is_given_up => Cause::GivenUp,
+                Some(stopped) => stopped,
+                None => Cause::of(stretch.phase),
+            };
             for (_, sum) in spent.iter_mut().filter(|(of, _)| *of == cause) {
                 *sum += took;
             }
         }
     }
     spent.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+    let replayed = replayed(letters);
     let said: Vec<String> = spent
         .iter()
         .filter(|(_, sum)| *sum >= TimeDelta::seconds(1))
-        .map(|(cause, sum)| said(*cause, *sum, course, (attempts.len(), waits)))
+        .map(|(cause, sum)| said(*cause, *sum, course, (attempts.len(), waits, replayed.as_str())))
         .collect();
     let how = match course.finished_at {
         Some(_) => "until it ended".to_owned(),
@@ -135,16 +149,53 @@ pub(crate) fn delay(
     })
 }
 
+fn those_replayed(letters: &[DeadLetterView]) -> impl Iterator<Item = &DeadLetterView> {
+    letters
+        .iter()
+        .filter(|letter| letter.state == DeadLetterState::Replayed)
+}
+
+/// From when until when it had ended and its dead letter was open, the first time first.
+fn given_up(letters: &[DeadLetterView]) -> Vec<(DateTime<Utc>, DateTime<Utc>)> {
+    let mut times: Vec<_> = those_replayed(letters)
+        .filter(|letter| {
+            matches!(
+                letter.reason,
+                DeadLetterReason::Failed | DeadLetterReason::GivenUp
+            )
+        })
+        .filter_map(|letter| Some((letter.created_at, letter.resolved_at?)))
+        .filter(|(from, until)| from < until)
+        .collect();
+    times.sort_unstable();
+    times
+}
+
+/// How that ended, after "until".
+fn replayed(letters: &[DeadLetterView]) -> String {
+    let mut jobs = those_replayed(letters).map(|letter| letter.job);
+    match (jobs.next(), jobs.next()) {
+        (Some(Some(job)), None) => format!("the job {job} replayed it"),
+        _ => "it was replayed".to_owned(),
+    }
+}
+
 fn words_for(time: TimeDelta) -> String {
     length(time.to_std().unwrap_or_default())
 }
 
-fn said(cause: Cause, sum: TimeDelta, course: &Course, (attempts, waits): (usize, &str)) -> String {
+fn said(
+    cause: Cause,
+    sum: TimeDelta,
+    course: &Course,
+    (attempts, waits, replayed): (usize, &str, &str),
+) -> String {
     let took = words_for(sum);
     match cause {
         Cause::Before => format!("{took} before the first attempt"),
         Cause::Attempts => format!("{took} in {}", of(attempts as u64, "attempt", "attempts")),
         Cause::Between => format!("{took} between attempts"),
+        Cause::GivenUp => format!("{took} given up, until {replayed}"),
         Cause::Again => format!("{took} before it was to be sent again"),
         Cause::Waiting if course.finished_at.is_some() && attempts > 0 => {
             format!("{took} after the last attempt")
@@ -159,7 +210,7 @@ fn said(cause: Cause, sum: TimeDelta, course: &Course, (attempts, waits): (usize
 
 #[cfg(test)]
 mod tests {
-    use chrono::{DateTime, Utc};
+    use uuid::Uuid;
 
     use super::*;
     use crate::course::Due;
@@ -192,7 +243,7 @@ mod tests {
     }
 
     fn told(course: &Course, attempts: &[Attempted]) -> Option<Delay> {
-        delay(course, "for the daily quota", attempts, &[])
+        delay(course, "for the daily quota", attempts, &[], &[])
     }
 
     fn text(course: &Course, attempts: &[Attempted]) -> String {
@@ -254,6 +305,43 @@ mod tests {
     }
 
     #[test]
+    fn the_time_in_which_its_dead_letter_was_open_is_called_so() {
+        let job = Uuid::from_u128(7);
+        let letter = |from, until| {
+            let mut letter = crate::tests::dead_letter(Some(Uuid::from_u128(1)), None);
+            letter.state = DeadLetterState::Replayed;
+            (letter.created_at, letter.resolved_at) = (at(from), Some(at(until)));
+            letter.job = Some(job);
+            letter
+        };
+        let again = Course {
+            again_after: 2,
+            ..course(Some(7_201), 9_999)
+        };
+        let attempts = [
+            attempt(1, 0, Some(0)),
+            attempt(2, 61, Some(0)),
+            attempt(3, 7_201, Some(0)),
+        ];
+        let told = |letters: &[DeadLetterView]| delay(&again, "", &attempts, &[], letters).expect("a delay");
+        let once = told(&[letter(61, 7_200)]);
+        assert_eq!(
+            once.text,
+            format!(
+                "2 h until it ended: 1 h 58 min given up, until the job {job} replayed it, 1 min 2 s between attempts."
+            )
+        );
+        let causes: Vec<_> = once.parts.iter().map(|part| part.cause).collect();
+        assert_eq!(causes, ["GIVEN_UP", "BETWEEN_ATTEMPTS"]);
+        // The one before was replayed, too, and the attempt after that is none of a retry.
+        let twice = told(&[letter(61, 7_200), letter(0, 61)]);
+        assert_eq!(
+            twice.text,
+            "2 h until it ended: 2 h given up, until it was replayed, 1 s between attempts."
+        );
+    }
+
+    #[test]
     fn what_is_to_be_sent_again_waits_since_then_and_not_since_its_end() {
         let again = Course {
             again_after: 1,
@@ -283,7 +371,8 @@ mod tests {
             until: Some(at(until)),
         };
         let stops = [stop(Cause::Paused, -60, 12), stop(Cause::Held, 5, 18)];
-        let told = delay(&course(Some(21), 99), "", &[attempt(1, 21, Some(0))], &stops).expect("a delay");
+        let told =
+            delay(&course(Some(21), 99), "", &[attempt(1, 21, Some(0))], &stops, &[]).expect("a delay");
         assert_eq!(
             told.text,
             "21 s until it ended: 12 s paused by an operator, 6 s held while Swrve was out of order, 3 s before the first attempt."

@@ -147,7 +147,7 @@ impl Describer<'_> {
             until: Some(wait.until),
         });
         let stops: Vec<_> = stops_of(&it.pauses).chain(quota).collect();
-        delay(&course, waits, &attempts, &stops)
+        delay(&course, waits, &attempts, &stops, &it.dead_letters)
     }
 
     /// What it had waited for when it ended, as far as that is known: its end has taken the place of the reason.

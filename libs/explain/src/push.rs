@@ -117,7 +117,7 @@ impl Describer<'_> {
             until: end_of_hold(hold),
         });
         let stops: Vec<_> = stops_of(&self.history.pauses).chain(holds).collect();
-        delay(&course, waits, &attempts, &stops)
+        delay(&course, waits, &attempts, &stops, &self.history.dead_letters)
     }
 
     fn attempted(&self, attempt: &AttemptView, is_forgiven: bool) -> Attempted {

@@ -415,6 +415,11 @@ async fn revoke(access: &Access, id: Uuid, note: Option<&str>) -> anyhow::Result
                 .await
                 .with_context(|| database.failure("revoke the key in"))?;
             if !revoked {
+                let known = database.store.find_key(id).await;
+                let known = known.with_context(|| database.failure("read the key from"))?;
+                if let Some(was) = known.as_ref().and_then(ApiKey::said_of_revocation) {
+                    bail!("{}", output::harmless(&was));
+                }
                 bail!(
                     "no key that could be revoked has the id {id}; `postrider keys list` shows all of them"
                 );

@@ -57,7 +57,15 @@ async fn a_key_is_shown_once_listed_without_it_and_revoked(pool: PgPool) {
     assert_eq!(store.find_api_key(&KeyDigest::of(key)).await.unwrap(), None);
     let again = postrider(&revoke).on(&pool).run();
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains(&stored.id.to_string()), "{}", again.stderr);
+    let said = format!("the key {} was revoked at ", stored.id);
+    assert!(again.stderr.contains(&said), "{}", again.stderr);
+    assert!(again.stderr.contains(" UTC by "), "{}", again.stderr);
+    let unknown = format!("keys revoke {} --yes", uuid::Uuid::now_v7());
+    let refused = postrider(&unknown).on(&pool).run();
+    assert!(
+        refused.stderr.contains("no key that could be revoked"),
+        "{refused:?}"
+    );
 }
 
 #[sqlx::test(migrations = false)]

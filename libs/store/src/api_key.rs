@@ -26,7 +26,7 @@ pub struct ApiKey {
     pub reseller_id: Option<String>,
     /// When it was made.
     pub created_at: DateTime<Utc>,
-    /// Who made it, as the audit log names them. Lists say so, of the keys that it has an entry of.
+    /// Who made it, as the audit log names them. Lists and [`Store::find_key`] say so, of the keys that it has an entry of.
     pub created_by: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
@@ -62,6 +62,14 @@ impl ApiKey {
             per_second: None,
             successor_of: None,
         }
+    }
+
+    /// When and by whom it was revoked, in words; nothing of one that was not.
+    pub fn said_of_revocation(&self) -> Option<String> {
+        let at = self.revoked_at?.format("%F %T UTC");
+        let by = self.revoked_by.as_ref();
+        let by = by.map_or_else(String::new, |by| format!(" by {by}"));
+        Some(format!("the key {} was revoked at {at}{by}", self.id))
     }
 
     /// What the audit log says of it.
@@ -220,7 +228,7 @@ impl Store {
         Ok(())
     }
 
-    /// The key with this identifier, also one that was revoked or has expired.
+    /// The key with this identifier, also one that was revoked or has expired, with who made and who revoked it.
     pub async fn find_key(&self, id: Uuid) -> Result<Option<ApiKey>, Error> {
         let row = sqlx::query_as!(
             Row,
@@ -232,7 +240,8 @@ impl Store {
         )
         .fetch_optional(&self.pool)
         .await?;
-        row.map(ApiKey::try_from).transpose()
+        let mut keys = self.name_who_acted(row.into_iter().collect()).await?;
+        Ok(keys.pop())
     }
 
     /// Every key, the oldest first.

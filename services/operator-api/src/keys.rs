@@ -360,10 +360,13 @@ pub(crate) async fn revoke(
     match http_api::by(admin.deadline, ("the key", "revoked"), revoking).await? {
         KeyRevoked::Done => Ok(StatusCode::NO_CONTENT),
         KeyRevoked::LastAdministrator => Err(last_administrator()),
-        KeyRevoked::Unknown => Err(Problem::new(
-            ProblemKind::NOT_FOUND,
-            "no key that could be revoked has this identifier",
-        )),
+        KeyRevoked::Unknown => {
+            let known = app.store.find_key(id);
+            let known = http_api::by(admin.deadline, ("the key", "read"), known).await?;
+            let was = known.as_ref().and_then(ApiKey::said_of_revocation);
+            let detail = was.unwrap_or_else(|| "no key that could be revoked has this identifier".to_owned());
+            Err(Problem::new(ProblemKind::NOT_FOUND, detail))
+        }
     }
 }
 

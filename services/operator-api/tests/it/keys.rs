@@ -46,7 +46,12 @@ async fn a_key_is_answered_once_opens_what_its_role_may_and_is_revoked(rig: &Rig
     assert_eq!(listed["items"], json!([expected]));
 
     assert_eq!(revoke(rig, &admin, &made["id"]).await.status(), 204);
-    problem(revoke(rig, &admin, &made["id"]).await, 404, "not-found").await;
+    let again = problem(revoke(rig, &admin, &made["id"]).await, 404, "not-found").await;
+    let said = again["detail"].as_str().unwrap();
+    assert!(
+        said.contains(" was revoked at ") && said.contains(" by "),
+        "{said}"
+    );
     eventually("the key to be refused", async || {
         (looks().await.status() == 401).then_some(())
     })

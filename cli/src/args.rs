@@ -144,7 +144,7 @@ pub(crate) enum Tool {
     Waiting(WaitingArgs),
     /// Tells the story of one push, event, notification or dead letter.
     Explain(ExplainArgs),
-    /// Finds what an identifier is of: a push, an event, a dead letter, a subscription, a job, an API key, a reseller.
+    /// Finds what an identifier is of: a push, an event, a dead letter, a subscription, a job, an API key, a quota request, a reseller.
     Find(FindArgs),
     /// Shows what a lane did in each of the last minutes.
     History(HistoryArgs),

@@ -87,12 +87,25 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
     ]);
     let api = args.common.operator.connect()?;
     let pages = args.part.of(&api, "/audit", query);
-    let nothing = |_: &Value| "no entry matches".to_owned();
+    let of_key = args.subject.as_deref().and_then(key_by_name);
+    let nothing = |_: &Value| match &of_key {
+        Some(name) => format!(
+            "no entry matches; a key is api-key/ID, which `postrider keys list --name '{}'` shows",
+            output::harmless(name)
+        ),
+        None => "no entry matches".to_owned(),
+    };
     shown::print_pages(pages, args.common.form(), COLUMNS, nothing).await?;
     if let Some(letter) = args.subject.as_deref().and_then(letter_of) {
         note_job(&api, letter).await;
     }
     Ok(())
+}
+
+/// The name, where a subject names a key by it and not by its identifier.
+fn key_by_name(subject: &str) -> Option<&str> {
+    let named = subject.strip_prefix("api-key/")?;
+    named.parse::<Uuid>().is_err().then_some(named)
 }
 
 /// The dead letter that a subject is.
@@ -129,6 +142,8 @@ mod tests {
         assert_eq!(letter_of(&format!("dead-letter/{id}")), id.parse().ok());
         assert_eq!(letter_of(&format!("dead-letter-job/{id}")), None);
         assert_eq!(letter_of(&format!("push/{id}")), None);
+        assert_eq!(key_by_name("api-key/shop"), Some("shop"));
+        assert_eq!(key_by_name(&format!("api-key/{id}")), None);
         let said = by_job(&json!({ "jobId": id })).unwrap();
         let command = format!("`postrider audit --subject dead-letter-job/{id}`");
         assert!(said.contains(&command), "{said}");

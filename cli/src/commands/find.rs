@@ -17,8 +17,8 @@ use crate::shown::{self, ShownColumn};
   postrider find 463B3209                                 a device's pushes, or a reseller
   postrider find /push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d  a push, by where it is looked up")]
 pub(crate) struct FindArgs {
-    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job or an API key; the path or address at which a
-    /// push or event is looked up, such as /push/ID; a reseller; a device's push key; the URL of an endpoint; an event type; the `eventId` of an event;
+    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, an API key or a quota request; the path or address at which a
+    /// push or event is looked up, such as /push/ID; a reseller; a device's push key; the URL of an endpoint; an event type; the name of an API key; the `eventId` of an event;
     /// what is none of these, a value in the data of the newest events.
     text: String,
     /// Whose event it is, when the text is the `eventId` that its caller gave.

@@ -40,6 +40,9 @@ pub(crate) enum KeysCommand {
     /// Lists all keys, revoked ones included. When each was last used is noted once a minute.
     #[command(visible_alias = "ls")]
     List {
+        /// Those of this name alone.
+        #[arg(long)]
+        name: Option<String>,
         #[command(flatten)]
         form: FormArgs,
         #[command(flatten)]
@@ -177,7 +180,7 @@ pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Resu
     let access = Access::open(sources, command.operator()).await?;
     match command {
         KeysCommand::Create(args) => create(&access, args).await,
-        KeysCommand::List { form, .. } => list(&access, form.form()).await,
+        KeysCommand::List { name, form, .. } => list(&access, name.as_deref(), form.form()).await,
         KeysCommand::Rotate(args) => rotate(&access, &args).await,
         KeysCommand::Revoke { id, note, yes, .. } => {
             confirm_revocation(yes, id)?;
@@ -342,14 +345,15 @@ async fn rotate_in(
     }
 }
 
-async fn list(access: &Access, form: Form) -> anyhow::Result<()> {
-    let keys = match access {
+async fn list(access: &Access, name: Option<&str>, form: Form) -> anyhow::Result<()> {
+    let mut keys = match access {
         Access::Database(database) => {
             let listing = database.store.list_api_keys().await;
             listing.with_context(|| database.failure("read the keys from"))?
         }
         Access::Api(api) => over_api::list(api).await?,
     };
+    keys.retain(|key| name.is_none_or(|name| key.name == name));
     if form.is_for_people() && !keys.is_empty() {
         output::note(
             "used: noted once a minute, so that a key that is used now may show a time of up to a minute ago",

@@ -43,6 +43,12 @@ async fn a_key_is_shown_once_listed_without_it_and_revoked(pool: PgPool) {
         serde_json::from_str(&postrider("keys list --json").on(&pool).run().stdout).expect("JSON");
     assert_eq!(listed["items"][0]["id"], stored.id.to_string());
     assert_eq!(listed["items"][0]["revokedAt"], serde_json::Value::Null);
+    let named = |name: &str| {
+        let command = format!("keys list --name {name} --json");
+        serde_json::from_str::<serde_json::Value>(&postrider(&command).on(&pool).run().stdout).expect("JSON")
+    };
+    assert_eq!(named("shop")["items"].as_array().map(Vec::len), Some(1));
+    assert_eq!(named("sho")["items"].as_array().map(Vec::len), Some(0));
 
     let revoke = format!("keys revoke {}", stored.id);
     let refused = postrider(&revoke).on(&pool).run();

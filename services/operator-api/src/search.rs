@@ -12,7 +12,9 @@ use explain::words::of;
 use http_api::{Params, Problem, WrongQuery};
 use serde::{Deserialize, Serialize};
 use store::push::{PushFilter, PushRow};
-use store::webhook::{EventFound, EventSearch, EventType, SubscriptionFilter, SubscriptionView};
+use store::webhook::{
+    EventFound, EventSearch, EventType, QuotaRequestView, SubscriptionFilter, SubscriptionView,
+};
 use store::{ApiKey, DeadLetterJob, Error};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -30,6 +32,8 @@ const TEXT_MAX_BYTES: usize = 1_000;
 const PUSHES_MAX: u32 = 20;
 /// Most subscriptions with a text in their URL.
 const SUBSCRIPTIONS_MAX: u32 = 20;
+/// Most keys that are looked through for a name, the newest.
+const KEYS_MAX: u32 = 1_000;
 /// Most events with a value.
 const EVENTS_MAX: u32 = 20;
 /// How far back events are looked through for a value.
@@ -41,7 +45,7 @@ const PARTS_MAX: u32 = 4;
 pub(crate) const MESSAGE_ID: &str = "gAAAAA";
 
 /// What has an identifier of its own.
-const IDENTIFIED: [&str; 8] = [
+const IDENTIFIED: [&str; 9] = [
     "push",
     "notification",
     "event",
@@ -50,6 +54,7 @@ const IDENTIFIED: [&str; 8] = [
     "subscription",
     "job",
     "key",
+    "quotaRequest",
 ];
 
 /// The routes.
@@ -62,9 +67,9 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchParams {
-    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, an API key, or a user agent or message of Web
-    /// Push; the path or address at which a push or event is looked up, such as `/push/ID`; a reseller; the `pushKey` of a device; the URL of an
-    /// endpoint, or a part of it that has a `/`; the name of an event type; the `eventId` that the caller gave to an event, best with `reseller` or as
+    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, an API key, a quota request, or a user agent or message of
+    /// Web Push; the path or address at which a push or event is looked up, such as `/push/ID`; a reseller; the `pushKey` of a device; the URL of an
+    /// endpoint, or a part of it that has a `/`; the name of an event type; the name of an API key; the `eventId` that the caller gave to an event, best with `reseller` or as
     /// `RESELLER/EVENT_ID`. What is none of these is looked for as a value in the data of the newest events, such as the name of a domain, with a reseller in those of its own.
     #[param(value_type = String, required = true, max_length = 1_000, example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     pub(crate) q: Option<String>,
@@ -80,7 +85,7 @@ pub(crate) struct SearchParams {
 pub(crate) struct SearchDocument {
     /// What the text is the identifier of; nothing if it is of nothing that is stored.
     pub(crate) items: Vec<FoundDocument>,
-    /// What was looked for: push, event, notification, deadLetter, userAgent, subscription, job, key, reseller, device, eventType, endpoint, eventId, value; or message alone.
+    /// What was looked for: push, event, notification, deadLetter, userAgent, subscription, job, key, quotaRequest, reseller, device, eventType, endpoint, eventId, keyName, value; or message alone.
     #[schema(example = json!(["reseller", "device"]))]
     pub(crate) tried: Vec<&'static str>,
     /// Back to when events were looked through for the text as a value: a week, or less where there were very many; null if they were not.
@@ -92,7 +97,7 @@ pub(crate) struct SearchDocument {
 #[serde(rename_all = "camelCase")]
 #[schema(as = SearchFound)]
 pub(crate) struct FoundDocument {
-    /// `push`, `event`, `notification`, `deadLetter`, `userAgent`, `subscription`, `job`, `key`, `reseller` or `eventType`.
+    /// `push`, `event`, `notification`, `deadLetter`, `userAgent`, `subscription`, `job`, `key`, `quotaRequest`, `reseller` or `eventType`.
     #[schema(example = "push")]
     pub(crate) kind: &'static str,
     /// Its identifier.
@@ -153,6 +158,20 @@ impl FoundDocument {
                 key.name,
                 roles.join(", "),
                 key.created_at.format("%F %T UTC")
+            ),
+        }
+    }
+
+    fn quota_request(request: &QuotaRequestView) -> Self {
+        Self {
+            kind: "quotaRequest",
+            id: request.id.to_string(),
+            state: Some(request.status.to_string()),
+            headline: format!(
+                "A quota request of {} for the subscription {}, made at {}.",
+                request.reseller,
+                request.subscription,
+                request.created_at.format("%F %T UTC")
             ),
         }
     }
@@ -314,6 +333,10 @@ pub(crate) async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Res
                 .map(FoundDocument::event),
         );
     }
+    if items.is_empty() && named.is_none() {
+        tried.push("keyName");
+        items.extend(by_key_name(app, sought).await?);
+    }
     if items.is_empty() {
         tried.push("value");
         let (found, since) = Box::pin(by_value(app, sought, named)).await?;
@@ -379,8 +402,21 @@ async fn by_id(app: &App, id: Uuid) -> Result<Option<FoundDocument>, Error> {
     if let Some(job) = app.store.find_dead_letter_job(id).await? {
         return Ok(Some(FoundDocument::job(&job)));
     }
-    let key = app.store.find_key(id).await?;
-    Ok(key.map(|key| FoundDocument::key(&key, app.now())))
+    if let Some(key) = app.store.find_key(id).await? {
+        return Ok(Some(FoundDocument::key(&key, app.now())));
+    }
+    // The list goes down from an identifier that it leaves out, so that the one asked for comes first behind the next greater one.
+    let behind = Uuid::from_u128(id.as_u128().saturating_add(1));
+    let requests = app.store.list_quota_requests(None, None, Some(behind), 1).await?;
+    let request = requests.iter().find(|request| request.id == id);
+    Ok(request.map(FoundDocument::quota_request))
+}
+
+/// The keys of this name, those that were revoked or have expired among them, the newest first.
+async fn by_key_name(app: &App, name: &str) -> Result<Vec<FoundDocument>, Error> {
+    let keys = app.store.list_keys((None, None, true), None, KEYS_MAX).await?;
+    let named = keys.iter().filter(|key| key.name == name);
+    Ok(named.map(|key| FoundDocument::key(key, app.now())).collect())
 }
 
 /// The identifier that a text is, or that a path or an address of ours leads to.

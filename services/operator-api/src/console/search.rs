@@ -207,6 +207,11 @@ async fn exactly(
         };
         let href = match it.kind {
             "key" => format!("/console/access?revoked=true#key-{}", segment(&it.id)),
+            "quotaRequest" => format!(
+                "/console/quota-requests?status={}#request-{}",
+                it.state.as_deref().unwrap_or_default(),
+                segment(&it.id)
+            ),
             // No page is of it: what it became is told by the list of its notifications.
             "eventType" => query(
                 "/console/waiting",
@@ -241,6 +246,8 @@ fn kind(name: &'static str) -> &'static str {
         "deadLetter" => "dead letter",
         "userAgent" => "user agent",
         "key" => "API key",
+        "keyName" => "name of an API key",
+        "quotaRequest" => "quota request",
         "eventType" => "event type",
         name => name,
     }

@@ -1,8 +1,11 @@
 //! One text, and whatever it is the identifier of.
 
+use domain::key::{KeyDigest, Role};
 use domain::notification::NotificationState;
 use domain::push::{PushState, PushStatus};
 use serde_json::{Value, json};
+use store::webhook::NewQuotaRequest;
+use store::{Act, ApiKey};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::push_request;
@@ -102,6 +105,43 @@ async fn each_identifier_leads_to_what_it_is_of(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn a_key_is_found_by_its_name_and_a_quota_request_by_its_identifier(rig: &Rig) {
+    let key = ApiKey::new(
+        "shop-of-the-house".to_owned(),
+        vec![Role::Viewer],
+        None,
+        rig.now(),
+    );
+    let digest = KeyDigest::of("shop-of-the-house");
+    rig.it.store.insert_api_key(&key, &digest).await.unwrap();
+    assert_eq!(
+        found(rig, "shop-of-the-house").await,
+        [("key".to_owned(), key.id.to_string())]
+    );
+    let subscription = SubscriptionRow::active().reseller("acme");
+    let asked = NewQuotaRequest {
+        id: Uuid::now_v7(),
+        subscription: subscription.make(&rig.it.pool).await,
+        requested: 5,
+        asks_daily: true,
+        requests_per_second: None,
+        reason: "A merger.".to_owned(),
+        created_at: rig.now(),
+    };
+    let act = Act {
+        by: "acme",
+        note: None,
+        at: asked.created_at,
+    };
+    let store = &rig.it.store;
+    store.insert_quota_request("acme", &asked, act).await.unwrap();
+    assert_eq!(
+        found(rig, &asked.id.to_string()).await,
+        [("quotaRequest".to_owned(), asked.id.to_string())]
+    );
+}
+
+#[testkit::test]
 async fn what_is_nothing_is_an_answer_that_says_what_was_looked_for(rig: &Rig) {
     let id = Uuid::now_v7();
     let answer = rig.see(&format!("/search?q={id}")).await;
@@ -117,9 +157,11 @@ async fn what_is_nothing_is_an_answer_that_says_what_was_looked_for(rig: &Rig) {
             "subscription",
             "job",
             "key",
+            "quotaRequest",
             "reseller",
             "device",
             "eventId",
+            "keyName",
             "value"
         ])
     );

@@ -97,6 +97,10 @@ pub(crate) fn place(finding: &Finding) -> Option<(String, &'static str)> {
     let (path, name) = match finding.id {
         "dead-letters-grow" | "dead-letters-open" => ("/console/dead-letters", "Open the groups"),
         "subscriptions-in-trouble" => ("/console/resellers?state=trouble", "Open the subscriptions"),
+        "quotas-used-up" => (
+            "/console/waiting?lane=reseller&status=SCHEDULED&reason=QUOTA",
+            "Open what waits",
+        ),
         "paused" => ("/console/pauses", "Open the pauses"),
         "break-glass" => ("/console/audit?action=visit.break-glass", "Open the audit log"),
         "key-ends" => ("/console/access", "Open the keys"),

@@ -360,7 +360,17 @@ const CASES: &[Case] = &[
         "subscriptions-in-trouble",
         Severity::Notice,
         |f| tables(f).in_trouble = vec![trouble(SubscriptionState::Degraded)],
-        "https://acme.example/hook fails since 2026-11-18 12:00:00 UTC (3 days ago).",
+        "https://acme.example/hook is degraded since 2026-11-21 11:00:00 UTC (1 h ago) and fails since 2026-11-18 12:00:00 UTC (3 days ago).",
+    ),
+    (
+        "subscriptions-in-trouble",
+        Severity::Notice,
+        |f| {
+            let mut newest = trouble(SubscriptionState::Active);
+            (newest.id, newest.failing_since) = (Uuid::from_u128(6), Some(now() - TimeDelta::hours(2)));
+            tables(f).in_trouble = vec![trouble(SubscriptionState::Degraded), newest];
+        },
+        "; the newest is 00000000-0000-0000-0000-000000000006 of acme: https://acme.example/hook fails since 2026-11-21 10:00:00 UTC (2 h ago).",
     ),
     (
         "subscriptions-in-trouble",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::dead_letter_job::{JobPause, JobStatus};
 use domain::subscription::SubscriptionState;
 use store::PauseView;
@@ -239,17 +239,38 @@ fn subscriptions(known: &Known<'_>) -> Option<Finding> {
         (false, SubscriptionState::Deactivated) => "a-subscription-was-deactivated",
         (false, _) => "one-endpoint-fails",
     };
+    // The worst is the oldest one; what has changed is the newest.
+    let newest = trouble.iter().max_by_key(|it| began(it));
+    let newest = newest.filter(|it| began(it) > began(worst));
+    let newest = newest.map_or(String::new(), |it| {
+        format!("; the newest is {}", said_of(known, it))
+    });
+    let worst_is = said_of(known, worst);
+    let still_tried = |it: &&SubscriptionInTrouble| it.state != SubscriptionState::Deactivated;
+    let command = if trouble.iter().filter(still_tried).count() > 1 {
+        "postrider subscriptions list --failing".to_owned()
+    } else {
+        format!("postrider dead-letters groups --subscription {}", worst.id)
+    };
     Some(
         Finding::new(
             ("subscriptions-in-trouble", severity, runbook),
-            format!("Subscriptions: {}; {}.", kinds.join(", "), said_of(known, worst)),
+            format!(
+                "Subscriptions: {}; the worst is {worst_is}{newest}.",
+                kinds.join(", ")
+            ),
             meaning,
         )
-        .with(format!(
-            "postrider dead-letters groups --subscription {}",
-            worst.id
-        )),
+        .with(command),
     )
+}
+
+/// Since when a subscription is in trouble.
+fn began(it: &SubscriptionInTrouble) -> DateTime<Utc> {
+    match it.state {
+        SubscriptionState::Deactivated => it.since,
+        _ => it.failing_since.unwrap_or(it.since),
+    }
 }
 
 /// Whether so many fail at once that the cause is likely ours.
@@ -273,25 +294,25 @@ fn fail_widely(known: &Known<'_>) -> bool {
     many >= MANY_SUBSCRIPTIONS && share >= LARGE_SHARE
 }
 
-fn said_of(known: &Known<'_>, worst: &SubscriptionInTrouble) -> String {
-    let failing = worst.failing_since.map_or(String::new(), |at| {
-        format!(" fails since {}", when(at, known.facts.now))
+fn said_of(known: &Known<'_>, it: &SubscriptionInTrouble) -> String {
+    let degraded = if it.state == SubscriptionState::Degraded {
+        format!(" is degraded since {} and", when(it.since, known.facts.now))
+    } else {
+        String::new()
+    };
+    let failing = it.failing_since.map_or(String::new(), |at| {
+        format!("{degraded} fails since {}", when(at, known.facts.now))
     });
-    let deactivated = if worst.state == SubscriptionState::Deactivated {
+    let deactivated = if it.state == SubscriptionState::Deactivated {
         format!(
             " was deactivated at {}, {}",
-            when(worst.since, known.facts.now),
-            worst.reason
+            when(it.since, known.facts.now),
+            it.reason
         )
     } else {
         failing
     };
-    format!(
-        "the worst is {} of {}: {}{deactivated}",
-        worst.id,
-        worst.reseller,
-        endpoint(&worst.url)
-    )
+    format!("{} of {}: {}{deactivated}", it.id, it.reseller, endpoint(&it.url))
 }
 
 fn mails(known: &Known<'_>) -> Vec<Finding> {

@@ -2,13 +2,14 @@
 
 use broker::{ConnectionState, Queue};
 use chrono::TimeDelta;
+use domain::subscription::SubscriptionState;
 use runtime::connections::Counters;
 use store::status::{LastLook, PausedWaiting};
 use uuid::Uuid;
 
 use super::cases::cases;
 use super::scene::{
-    MINUTE, depth, has_done, hears, hold, now, one, pause, running, sends, system, tables, used_up,
+    MINUTE, depth, has_done, hears, hold, now, one, pause, running, sends, system, tables, trouble, used_up,
 };
 use super::*;
 use crate::console::place;
@@ -144,6 +145,32 @@ fn a_lane_that_was_resumed_a_moment_ago_is_not_off() {
         let ids: Vec<&str> = findings.iter().map(|finding| finding.id).collect();
         assert_eq!(ids, off, "{queue}");
     }
+}
+
+#[test]
+fn several_subscriptions_that_fail_are_listed_by_the_command_and_one_has_its_groups() {
+    let command = |count: usize| {
+        let mut facts = running();
+        tables(&mut facts).in_trouble = (0..count).map(|_| trouble(SubscriptionState::Active)).collect();
+        let findings = evaluate(&facts);
+        let command = findings.iter().find_map(|finding| finding.command.clone());
+        command.expect("a command")
+    };
+    assert!(command(1).starts_with("postrider dead-letters groups --subscription "));
+    assert_eq!(command(2), "postrider subscriptions list --failing");
+}
+
+#[test]
+fn the_finding_of_used_up_quotas_leads_to_what_waits_for_them() {
+    let mut facts = running();
+    tables(&mut facts).reseller.quotas = Some(used_up(29, 1));
+    let findings = evaluate(&facts);
+    let found = findings.iter().find(|finding| finding.id == "quotas-used-up");
+    let (path, _) = place(found.expect("the finding")).expect("a page");
+    assert_eq!(
+        path,
+        "/console/waiting?lane=reseller&status=SCHEDULED&reason=QUOTA"
+    );
 }
 
 /// Retries a minute apart: between them a push waits, is queued, or is being tried, and nothing is counted in most reports.

@@ -1,5 +1,7 @@
 //! How it stands with a subscription: its state, whose pause holds it, what waits for it, and its limits. Pure.
 
+use std::iter;
+
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
 use domain::quota::{Budget, day_of};
@@ -176,14 +178,17 @@ impl Describer<'_> {
             .with("eventTypes", &view.event_types)
             .with("url", &view.url);
         let mut lines = vec![Line::new(view.created_at, made)];
-        lines.extend(self.facts.states.iter().map(|entry| {
+        let mut states: Vec<&StateEntry> = self.facts.states.iter().collect();
+        states.sort_by_key(|entry| (entry.at, entry.id));
+        let before = iter::once(None).chain(states.iter().map(|entry| Some(*entry)));
+        lines.extend(states.iter().zip(before).map(|(entry, before)| {
             let own = if entry.paused {
                 "; paused by its reseller"
             } else {
                 ""
             };
             let held = if entry.held { "; paused by an operator" } else { "" };
-            let text = format!("{}: {}{own}{held}.", entry.state, entry.reason.said());
+            let text = format!("{}: {}{own}{held}.", entry.state, why(entry, before));
             let said = Sentence::new("state", text)
                 .with("state", entry.state.to_string())
                 .with("paused", entry.paused)
@@ -247,6 +252,16 @@ impl Describer<'_> {
             view.id, view.reseller
         );
         resume.into_iter().chain(retry).chain([list]).collect()
+    }
+}
+
+/// Why a subscription came to have a state. What has only ended a pause keeps the reason that the state had before it, which is told already.
+fn why(entry: &StateEntry, before: Option<&StateEntry>) -> &'static str {
+    let is_same = |before: &&StateEntry| (before.state, before.reason) == (entry.state, entry.reason);
+    match before.filter(is_same) {
+        Some(before) if before.paused && !entry.paused => "its reseller let it go on",
+        Some(before) if before.held && !entry.held => "an operator let it go on",
+        _ => entry.reason.said(),
     }
 }
 
@@ -334,6 +349,36 @@ mod tests {
         );
         assert_eq!(told.next.text, "The next event that it matches is sent.");
         assert_eq!((told.headline_code, told.next.code), ("active", "next-event"));
+    }
+
+    #[test]
+    fn the_end_of_a_pause_is_no_new_challenge() {
+        let mut facts = facts();
+        for (minute, paused, held) in [
+            (1, false, true),
+            (2, false, false),
+            (3, true, false),
+            (4, false, false),
+        ] {
+            let mut entry = facts.states[0].clone();
+            entry.at += TimeDelta::minutes(minute);
+            (entry.paused, entry.held) = (paused, held);
+            facts.states.push(entry);
+        }
+        // The newest come first.
+        facts.states.reverse();
+        let told = describe(&facts, &context());
+        let lines: Vec<&str> = told.story.iter().skip(1).map(|line| line.text.as_str()).collect();
+        assert_eq!(
+            lines,
+            [
+                "ACTIVE: its endpoint answered its challenge.",
+                "ACTIVE: its endpoint answered its challenge; paused by an operator.",
+                "ACTIVE: an operator let it go on.",
+                "ACTIVE: its endpoint answered its challenge; paused by its reseller.",
+                "ACTIVE: its reseller let it go on.",
+            ]
+        );
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub(crate) struct OperatorArgs {
     /// Where operator-api listens.
     #[arg(long, env = "OPERATOR_URL", default_value = "http://127.0.0.1:8082")]
     url: String,
-    /// An API key of the role operator, or viewer for commands that only look; from `postrider keys create`.
+    /// An API key of the role operator; viewer for commands that only look, admin for those that change keys, quotas, event types or visits; from
+    /// `postrider keys create`.
     #[arg(long, env = "OPERATOR_KEY", hide_env_values = true)]
     key: Option<String>,
 }

@@ -1,21 +1,30 @@
 //! `postrider event`: handing in one event, looking at one, and finding some.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::{Args, Subcommand};
+use domain::push::PushStatus;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::commands::outcome::Within;
 use crate::commands::search::{self, EventListArgs};
 use crate::file;
 use crate::ingest::{self, Event, EventRequest, Ingest, IngestArgs, Missed};
 use crate::output::{self, Column, Form, FormArgs, Table};
+use crate::progress::Progress;
+
+/// How often an event is looked at whose notifications are waited for.
+const POLL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   postrider event send --type contact.deleted --reseller acme --data '{\"contact\": {\"id\": \"contact-42\"}}'
   postrider event send --type domain.created --reseller acme --data @event.json --event-id order-4711
+  postrider event send --type domain.created --reseller acme --data @event.json --wait --within 1m
   postrider event show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider event show order-4711 --reseller acme
   postrider event list --value example.org")]
@@ -59,6 +68,11 @@ pub(crate) struct SendArgs {
     /// Makes it safe to repeat the command: the same key and event are stored once.
     #[arg(long)]
     idempotency_key: Option<String>,
+    /// Waits until each of its notifications has ended; exit code 1 when it became none, or not all are SENT.
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    within: Within,
     #[command(flatten)]
     form: FormArgs,
     #[command(flatten)]
@@ -99,14 +113,48 @@ async fn send(args: SendArgs) -> anyhow::Result<()> {
         "event",
         "it was handed in before; nothing new was stored",
     )?;
-    match args.form.form() {
-        Form::Name => Ok(output::result(id)?),
-        Form::Table => {
-            output::result(id)?;
-            note_unheard(&ingest, id, &reseller).await;
-            Ok(())
+    let form = args.form.form();
+    let is_told_by_id = matches!(form, Form::Table | Form::Name);
+    if is_told_by_id {
+        output::result(id)?;
+    }
+    if form == Form::Table {
+        note_unheard(&ingest, id, &reseller).await;
+    }
+    let was_delivered = !args.wait || {
+        let not_come = [
+            format!("not all notifications of the event {id} have ended"),
+            format!("`postrider event show {id}` shows where each stands"),
+        ];
+        let waiting = until_ended(&ingest, id);
+        args.within.limit(waiting, not_come).await?
+    };
+    if !is_told_by_id {
+        show(&ingest, (&id.to_string(), None), form).await?;
+    }
+    if !was_delivered {
+        bail!(
+            "the event became no notification, or not all of them were delivered; `postrider event show {id}` says why"
+        );
+    }
+    Ok(())
+}
+
+/// Waits until each notification of an event has ended, and says whether there are some and all were delivered.
+async fn until_ended(ingest: &Ingest, id: Uuid) -> anyhow::Result<bool> {
+    let progress = Progress::waiting("waiting until its notifications have ended");
+    loop {
+        let event: Event = ingest.get(&format!("/events/{id}"), &()).await?;
+        let statuses = || event.notifications.iter().map(|it| it.status);
+        let has_ended =
+            |it: &PushStatus| matches!(it, PushStatus::Sent | PushStatus::Failed | PushStatus::GivenUp);
+        let waiting = statuses().filter(|it| !has_ended(it)).count();
+        if waiting == 0 {
+            let all_sent = statuses().all(|it| it == PushStatus::Sent);
+            return Ok(all_sent && !event.notifications.is_empty());
         }
-        form => show(&ingest, (&id.to_string(), None), form).await,
+        progress.say(&format!("{waiting} still wait"));
+        tokio::time::sleep(POLL).await;
     }
 }
 

@@ -40,6 +40,18 @@ async fn an_event_is_sent_shown_and_sent_again(it: Installation) {
         mistyped.stderr.contains("the reseller Acme has no subscription"),
         "{mistyped:?}"
     );
+    let waited = |reseller: &str| {
+        let command = format!(
+            "event send --type contact.deleted --reseller {reseller} --event-id e-2 --wait --within 1s --data"
+        );
+        caller(&command).arg(data).run()
+    };
+    let pending = waited("acme");
+    assert_eq!(pending.code, Some(4), "nothing sends it: {pending:?}");
+    assert!(pending.stderr.contains("within 1s"), "{pending:?}");
+    let to_none = waited("Acme");
+    assert_eq!(to_none.code, Some(1), "{to_none:?}");
+    assert!(to_none.stderr.contains("became no notification"), "{to_none:?}");
     let other = send(r#"{"contact": {"id": "contact-43"}}"#);
     assert!(other.code == Some(1) && other.stderr.contains("422"), "{other:?}");
     let broken = send("{");

@@ -182,13 +182,7 @@ impl Describer<'_> {
         states.sort_by_key(|entry| (entry.at, entry.id));
         let before = iter::once(None).chain(states.iter().map(|entry| Some(*entry)));
         lines.extend(states.iter().zip(before).map(|(entry, before)| {
-            let own = if entry.paused {
-                "; paused by its reseller"
-            } else {
-                ""
-            };
-            let held = if entry.held { "; paused by an operator" } else { "" };
-            let text = format!("{}: {}{own}{held}.", entry.state, why(entry, before));
+            let text = format!("{}: {}.", entry.state, why(entry, before));
             let said = Sentence::new("state", text)
                 .with("state", entry.state.to_string())
                 .with("paused", entry.paused)
@@ -255,13 +249,22 @@ impl Describer<'_> {
     }
 }
 
-/// Why a subscription came to have a state. What has only ended a pause keeps the reason that the state had before it, which is told already.
-fn why(entry: &StateEntry, before: Option<&StateEntry>) -> &'static str {
+/// Why a subscription came to have a state, and what holds it back besides. What has only begun or ended a pause keeps the reason that the
+/// state had before it, which is told already.
+fn why(entry: &StateEntry, before: Option<&StateEntry>) -> String {
     let is_same = |before: &&StateEntry| (before.state, before.reason) == (entry.state, entry.reason);
+    let own = if entry.paused {
+        "; paused by its reseller"
+    } else {
+        ""
+    };
+    let held = if entry.held { "; paused by an operator" } else { "" };
     match before.filter(is_same) {
-        Some(before) if before.paused && !entry.paused => "its reseller let it go on",
-        Some(before) if before.held && !entry.held => "an operator let it go on",
-        _ => entry.reason.said(),
+        Some(before) if before.paused && !entry.paused => format!("its reseller let it go on{held}"),
+        Some(before) if before.held && !entry.held => format!("an operator let it go on{own}"),
+        Some(before) if !before.paused && entry.paused => format!("its reseller paused it{held}"),
+        Some(before) if !before.held && entry.held => format!("an operator paused it{own}"),
+        _ => format!("{}{own}{held}", entry.reason.said()),
     }
 }
 
@@ -352,19 +355,24 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_pause_is_no_new_challenge() {
+    fn a_pause_and_its_end_are_no_new_challenge() {
         let mut facts = facts();
         for (minute, paused, held) in [
             (1, false, true),
-            (2, false, false),
+            (2, true, true),
             (3, true, false),
             (4, false, false),
+            (5, true, false),
         ] {
             let mut entry = facts.states[0].clone();
             entry.at += TimeDelta::minutes(minute);
             (entry.paused, entry.held) = (paused, held);
             facts.states.push(entry);
         }
+        let mut failing = facts.states[5].clone();
+        failing.at += TimeDelta::minutes(1);
+        failing.reason = StateReason::Failing;
+        facts.states.push(failing);
         // The newest come first.
         facts.states.reverse();
         let told = describe(&facts, &context());
@@ -373,10 +381,12 @@ mod tests {
             lines,
             [
                 "ACTIVE: its endpoint answered its challenge.",
-                "ACTIVE: its endpoint answered its challenge; paused by an operator.",
-                "ACTIVE: an operator let it go on.",
-                "ACTIVE: its endpoint answered its challenge; paused by its reseller.",
+                "ACTIVE: an operator paused it.",
+                "ACTIVE: its reseller paused it; paused by an operator.",
+                "ACTIVE: an operator let it go on; paused by its reseller.",
                 "ACTIVE: its reseller let it go on.",
+                "ACTIVE: its reseller paused it.",
+                "ACTIVE: every attempt has failed for days; paused by its reseller.",
             ]
         );
     }

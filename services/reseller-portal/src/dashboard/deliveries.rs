@@ -10,12 +10,12 @@ use chrono::{DateTime, Days, DurationRound as _, MappedLocalTime, NaiveDate, Sec
 use domain::notification::ERROR_TYPES;
 use domain::quota::{day_of, start_of};
 use http_api::{Id, Params, Problem, ReadParams};
-use pages::{Filter, LeavingOut, Markup, Page, Without, see_other};
-use serde::Deserialize;
+use pages::{LeavingOut, Markup, Page, Without, see_other};
 use store::webhook::EndedInHour;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::delivery_filter::{DeliveryParams, FIELDS, FILTERS, typed};
 use super::event::{self, EventShown};
 use super::frame::Frame;
 use super::{Route, words};
@@ -27,95 +27,17 @@ use crate::request::Reseller;
 use crate::subscriptions::SubscriptionDocument;
 
 /// Rows of a page, unless others are chosen.
-const ROWS: u32 = 50;
+pub(super) const ROWS: u32 = 50;
 /// For how long a page goes on looking for what few are like.
 const PATIENCE: Duration = Duration::from_millis(300);
-const WEEK: u32 = 168;
-
-const FILTERS: [Filter; 8] = [
-    Filter::new("Status", &["status"]),
-    Filter::new("Event type", &["eventType"]),
-    Filter::new("Domain or other value", &["value"]),
-    Filter::new("Last answer", &["code"]),
-    Filter::new("Last failure", &["error"]),
-    Filter::new("Time", &["hours", "since", "until"]),
-    Filter::new("Subscription", &["subscription"]),
-    Filter::new("Event or notification id", &["q"]),
-];
-/// What the fields of the form hold.
-const FIELDS: [&str; 9] = [
-    "status",
-    "eventType",
-    "value",
-    "code",
-    "error",
-    "hours",
-    "since",
-    "until",
-    "subscription",
-];
+/// How far back notifications are listed, in hours.
+pub(super) const WEEK: u32 = 168;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
         super::page("/app/deliveries", of_all),
         super::page("/app/s/{id}/deliveries", of_one),
     ]
-}
-
-/// What a list of notifications is restricted to.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct DeliveryParams {
-    subscription: Option<Uuid>,
-    status: Option<String>,
-    event_type: Option<String>,
-    value: Option<String>,
-    code: Option<String>,
-    error: Option<String>,
-    hours: Option<u32>,
-    since: Option<String>,
-    until: Option<String>,
-    limit: Option<u32>,
-    cursor: Option<String>,
-    q: Option<String>,
-}
-
-impl DeliveryParams {
-    /// The same as the list over the API takes it; `subscription` is the one whose page it is.
-    pub(super) fn filter(&self, frame: &Frame, subscription: Option<Uuid>) -> Result<AllParams, Problem> {
-        let hours = self.hours.filter(|hours| (1..=WEEK).contains(hours));
-        if self.hours.is_some() && hours.is_none() {
-            return Err(Problem::query("hours", format!("must be between 1 and {WEEK}")));
-        }
-        if subscription.is_some() && self.subscription.is_some() {
-            let detail = "cannot be chosen here: the page is of one subscription already";
-            return Err(Problem::query("subscription", detail));
-        }
-        let time = |name: &'static str, text: Option<&str>| words::asked(name, text, frame.preferences.zone);
-        let within = hours.map(|hours| frame.now - TimeDelta::hours(hours.into()));
-        Ok(AllParams {
-            subscription: subscription.or(self.subscription),
-            status: self.status.clone(),
-            event_type: self.event_type.clone(),
-            code: self.code.clone(),
-            error: self.error.clone(),
-            event_id: typed(self.q.as_deref()),
-            value: typed(self.value.as_deref()),
-            // Both hold, so that the later one does.
-            since: time("since", self.since.as_deref())?.max(within),
-            until: time("until", self.until.as_deref())?,
-            ended_since: None,
-            ended_until: None,
-            limit: Some(self.limit.unwrap_or(ROWS)),
-            cursor: self.cursor.clone(),
-        })
-    }
-}
-
-/// What was typed, if it was more than blanks.
-fn typed(text: Option<&str>) -> Option<String> {
-    let text = text.map(str::trim).filter(|text| !text.is_empty());
-    text.map(str::to_owned)
 }
 
 /// A notification with where it goes.
@@ -348,10 +270,10 @@ impl Deliveries {
         })
     }
 
-    /// Times to choose from, in hours.
-    fn spans(&self) -> Vec<(String, String)> {
+    /// Times to choose from for a field of hours.
+    fn spans(&self, name: &str) -> Vec<(String, String)> {
         let offered = [("1", "The last hour"), ("24", "24 hours"), ("72", "3 days")];
-        self.with_asked("hours", &offered, |asked| format!("{asked} hours"))
+        self.with_asked(name, &offered, |asked| format!("{asked} hours"))
     }
 
     /// What is offered, and what the address asks for besides, as links of other pages do: a choice must not show what is not so.
@@ -384,6 +306,9 @@ impl Deliveries {
             "hours",
             "since",
             "until",
+            "endedHours",
+            "endedSince",
+            "endedUntil",
         ]) || self.is_filtered_more()
     }
 

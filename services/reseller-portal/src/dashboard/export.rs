@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::Route;
 use super::activity::ActsAsked;
-use super::deliveries::DeliveryParams;
+use super::delivery_filter::DeliveryParams;
 use super::frame::Frame;
 use crate::activity::{self, ActivityParams};
 use crate::app::App;

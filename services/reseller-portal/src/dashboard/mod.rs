@@ -7,6 +7,7 @@ mod activity;
 mod cancel_many;
 mod confirm;
 mod deliveries;
+mod delivery_filter;
 mod enter;
 mod event;
 mod event_types;

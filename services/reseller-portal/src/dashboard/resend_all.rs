@@ -44,6 +44,9 @@ struct Typed {
     hours: String,
     since: String,
     until: String,
+    ended_hours: String,
+    ended_since: String,
+    ended_until: String,
     per_second: String,
     errors: Vec<FieldProblem>,
     preview: Option<Ran>,
@@ -56,6 +59,15 @@ struct Ran {
     each: Vec<(String, u64)>,
     /// Why one subscription refused after others had taken theirs.
     refused: Option<String>,
+}
+
+/// A field for a time, or for the last hours.
+struct TimeField<'a> {
+    name: &'static str,
+    label: String,
+    hint: &'static str,
+    value: &'a str,
+    is_hours: bool,
 }
 
 #[derive(Template)]
@@ -86,6 +98,79 @@ impl ResendAll {
 
     fn wrong(&self, field: &str) -> Option<&str> {
         confirm::wrong(&self.typed.errors, field)
+    }
+
+    /// The fields for the times: each with its name, its label, what it means and what it holds.
+    fn times(&self) -> [TimeField<'_>; 6] {
+        let (zone, typed) = (self.frame.preferences.zone.name(), &self.typed);
+        let hours = |name, label: &str, hint, value| TimeField {
+            name,
+            label: label.to_owned(),
+            hint,
+            value,
+            is_hours: true,
+        };
+        let time = |name, label: &str, hint, value| TimeField {
+            label: format!("{label} ({zone})"),
+            is_hours: false,
+            ..hours(name, label, hint, value)
+        };
+        [
+            hours(
+                "hours",
+                "Accepted in the last hours",
+                "Empty: 168, which are 7 days",
+                &typed.hours,
+            ),
+            time(
+                "since",
+                "From",
+                "Accepted then or later; empty: as far back as the hours say",
+                &typed.since,
+            ),
+            time(
+                "until",
+                "Until",
+                "Accepted before; empty: until now",
+                &typed.until,
+            ),
+            hours(
+                "endedHours",
+                "Ended in the last hours",
+                "Delivered, failed or given up; empty: whenever that was",
+                &typed.ended_hours,
+            ),
+            time(
+                "endedSince",
+                "Ended from",
+                "Ended then or later; empty: as far back as those hours say",
+                &typed.ended_since,
+            ),
+            time(
+                "endedUntil",
+                "Ended until",
+                "Ended before; empty: until now",
+                &typed.ended_until,
+            ),
+        ]
+    }
+
+    /// What a field of the form is called above it, where it is wrong.
+    fn called(&self, field: &str) -> &'static str {
+        match field {
+            "code" => "The last answer",
+            "since" => "From",
+            "until" => "Until",
+            "hours" => "The time",
+            "endedSince" => "Ended from",
+            "endedUntil" => "Ended until",
+            "endedHours" => "The time of the end",
+            "perSecond" => "The rate",
+            "number" => "The number",
+            "counted" => "The count",
+            "statuses" => "The status",
+            _ => "The event types",
+        }
     }
 
     fn is_typed(&self, preview: &Ran) -> bool {
@@ -148,6 +233,7 @@ impl Typed {
     fn asked(frame: &Frame) -> Self {
         let ended = ["SENT", "FAILED", "GIVEN_UP"];
         let statuses = frame.asked("status");
+        let time = |name| words::field(&frame.asked(name), frame.preferences.zone);
         Self {
             statuses: statuses
                 .split(',')
@@ -157,8 +243,11 @@ impl Typed {
             event_types: frame.asked("eventType"),
             code: frame.asked("code"),
             hours: frame.asked("hours"),
-            since: words::field(&frame.asked("since"), frame.preferences.zone),
-            until: words::field(&frame.asked("until"), frame.preferences.zone),
+            since: time("since"),
+            until: time("until"),
+            ended_hours: frame.asked("endedHours"),
+            ended_since: time("endedSince"),
+            ended_until: time("endedUntil"),
             ..Self::default()
         }
     }
@@ -172,6 +261,9 @@ impl Typed {
             hours: text("hours"),
             since: text("since"),
             until: text("until"),
+            ended_hours: text("endedHours"),
+            ended_since: text("endedSince"),
+            ended_until: text("endedUntil"),
             per_second: text("perSecond"),
             ..Self::default()
         }
@@ -190,6 +282,7 @@ impl Typed {
             parsed
         };
         let hours = number("hours", &self.hours, WEEK);
+        let ended_hours = number("endedHours", &self.ended_hours, WEEK);
         let per_second = number(
             "perSecond",
             &self.per_second,
@@ -200,10 +293,16 @@ impl Typed {
             errors.push(FieldProblem::new("code", last_answer::NO_CODE));
         }
         let week = app.now() - TimeDelta::hours(WEEK.into());
-        let within = hours.map(|hours| app.now() - TimeDelta::hours(hours.into()));
-        let since = words::time(&self.since, zone, MappedLocalTime::earliest);
-        let until = words::time(&self.until, zone, MappedLocalTime::latest);
-        for (field, text, time) in [("since", &self.since, since), ("until", &self.until, until)] {
+        let within = |hours: Option<u32>| hours.map(|hours| app.now() - TimeDelta::hours(hours.into()));
+        let earliest = |text: &str| words::time(text, zone, MappedLocalTime::earliest);
+        let latest = |text: &str| words::time(text, zone, MappedLocalTime::latest);
+        let times = [
+            ("since", &self.since, earliest(&self.since)),
+            ("until", &self.until, latest(&self.until)),
+            ("endedSince", &self.ended_since, earliest(&self.ended_since)),
+            ("endedUntil", &self.ended_until, latest(&self.ended_until)),
+        ];
+        for (field, text, time) in times {
             if time.is_none() && !text.is_empty() {
                 errors.push(FieldProblem::new(
                     field,
@@ -211,6 +310,7 @@ impl Typed {
                 ));
             }
         }
+        let [since, until, ended_since, ended_until] = times.map(|(_, _, time)| time);
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -222,10 +322,10 @@ impl Typed {
             event_types: Some(types).filter(|types| !types.is_empty()),
             code,
             // Both hold, so that the later one does.
-            since: Some(since.max(within).unwrap_or(week)),
+            since: Some(since.max(within(hours)).unwrap_or(week)),
             until,
-            ended_since: None,
-            ended_until: None,
+            ended_since: ended_since.max(within(ended_hours)),
+            ended_until,
             dry_run: Some(dry_run),
             per_second,
         })

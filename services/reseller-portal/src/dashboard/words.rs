@@ -204,7 +204,7 @@ pub(super) fn asked(
     text: Option<&str>,
     zone: Tz,
 ) -> Result<Option<DateTime<Utc>>, Problem> {
-    let pick = if name == "until" {
+    let pick = if matches!(name, "until" | "endedUntil") {
         MappedLocalTime::latest
     } else {
         MappedLocalTime::earliest

@@ -69,6 +69,8 @@ async fn a_filter_that_cannot_be_read_keeps_what_was_typed_and_says_why_at_its_f
         ("since", "yesterday", "Time", "must be a time such as"),
         ("error", "SLOW", "Last failure", "must be one of HTTP"),
         ("hours", "many", "Time", "must be a whole number"),
+        ("endedHours", "many", "Ended", "must be a whole number"),
+        ("endedSince", "yesterday", "Ended", "must be a time such as"),
     ] {
         for list in ["/app/deliveries".to_owned(), format!("/app/s/{id}/deliveries")] {
             let answer = browser
@@ -229,6 +231,53 @@ async fn a_list_of_the_last_hours_says_since_when_it_goes_back(portal: Portal) {
     }
     let page = browser.see("/app").await;
     assert!(page.contains(r#"data-quota-tz="UTC""#), "{page}");
+}
+
+#[testkit::test]
+async fn deliveries_are_listed_and_sent_again_by_when_they_ended(portal: Portal) {
+    let subscription = SubscriptionRow::active().make(&portal.pool).await;
+    let row = NotificationRow::in_state(NotificationState::Sent, subscription);
+    let notification = row.make(&portal.pool).await.id.uuid();
+    let browser = entered(&portal, &["resend"]).await;
+    let yesterday = (portal.now() - TimeDelta::hours(24))
+        .format("%Y-%m-%dT%H:%M")
+        .to_string();
+    let list = format!("/app/s/{subscription}/deliveries");
+    let again = format!("/app/s/{subscription}/resend");
+    let page = browser
+        .see(&format!("{list}?endedHours=1&endedSince={yesterday}"))
+        .await;
+    assert!(
+        page.contains(&format!("/app/n/{notification}"))
+            && page.contains(r#"<option value="1" selected>The last hour</option>"#)
+            && page.contains(&format!("{again}?endedHours=1&#38;endedSince={yesterday}")),
+        "{page}"
+    );
+    let earlier = browser.see(&format!("{list}?endedUntil={yesterday}")).await;
+    assert!(!earlier.contains(&format!("/app/n/{notification}")), "{earlier}");
+    let form = browser
+        .see(&format!("{again}?endedHours=1&endedSince={yesterday}"))
+        .await;
+    for kept in [
+        r#"name="endedHours" inputmode="numeric" autocomplete="off" value="1""#.to_owned(),
+        format!(r#"name="endedSince" type="datetime-local" step="1" value="{yesterday}"#),
+    ] {
+        assert!(form.contains(&kept), "{kept}: {form}");
+    }
+    let count = async |field: &str, value: &str| {
+        let typed = [("status", "SENT"), (field, value), ("count", "on")];
+        browser.post(&again, &typed).await.html
+    };
+    let counted = count("endedHours", "1").await;
+    assert!(counted.contains("Send 1 again"), "{counted}");
+    let counted = count("endedUntil", &yesterday).await;
+    assert!(counted.contains("Nothing matches"), "{counted}");
+    let typed = [("endedHours", "0"), ("endedUntil", "then"), ("count", "on")];
+    let refused = browser.refused(&again, &typed, 422).await;
+    assert!(
+        refused.contains(r#"id="endedHours-error""#) && refused.contains(r#"id="endedUntil-error""#),
+        "{refused}"
+    );
 }
 
 #[testkit::test]

@@ -181,6 +181,9 @@ pub(crate) struct MailDocument {
     pub(crate) occurrences: u64,
     /// When what it tells happened last.
     pub(crate) created_at: DateTime<Utc>,
+    /// When it is sent at the earliest; null once it is being sent or has ended. One to an address that is not confirmed waits for that, too,
+    /// unless it is the one with the code.
+    pub(crate) due_at: Option<DateTime<Utc>>,
     /// When it was sent, or given up.
     pub(crate) finished_at: Option<DateTime<Utc>>,
 }
@@ -207,6 +210,7 @@ impl From<ResellerMail> for MailDocument {
             recipient: mail.recipient,
             occurrences: mail.occurrences,
             created_at: mail.created_at,
+            due_at: mail.due_at,
             finished_at: mail.finished_at,
         }
     }

@@ -69,15 +69,16 @@ const ACTIVITY: [ShownColumn; 6] = [
     (Column::whole("notification").spare(3), "/notificationId"),
 ];
 
-const MAILS: [ShownColumn; 8] = [
-    (Column::whole("mail").spare(3), "/id"),
+const MAILS: [ShownColumn; 9] = [
+    (Column::whole("mail").spare(4), "/id"),
     (Column::whole("about"), "/kind"),
     (Column::whole("status"), "/status"),
-    (Column::whole("subscription").spare(2), "/subscriptionId"),
+    (Column::whole("subscription").spare(3), "/subscriptionId"),
     (Column::whole("to"), "/recipient"),
     (Column::time("happened"), "/createdAt"),
+    (Column::time("due").spare(2), "/dueAt"),
     (Column::time("ended").spare(1), "/finishedAt"),
-    (Column::whole("occasions").spare(4), "/occurrences"),
+    (Column::whole("occasions").spare(5), "/occurrences"),
 ];
 
 const LIMITS: [Shown; 20] = [
@@ -209,7 +210,7 @@ mod tests {
             {"id": "01a1fd84-191a-7334-a6ae-613178d80d71", "kind": "RETRIES_EXHAUSTED", "status": "SENT", "subscriptionId": subscription,
              "recipient": "ops@reseller.example", "createdAt": "2026-11-21T12:00:00Z", "finishedAt": "2026-11-21T12:00:03.5Z"},
             {"id": subscription, "kind": "STATE_CHANGED", "status": "PENDING", "subscriptionId": subscription,
-             "recipient": "ops@reseller.example", "createdAt": "2026-11-21T12:05:00Z", "finishedAt": null},
+             "recipient": "ops@reseller.example", "createdAt": "2026-11-21T12:05:00Z", "dueAt": "2026-11-21T12:05:30Z", "finishedAt": null},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&mails, MAILS)));
     }

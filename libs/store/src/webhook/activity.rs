@@ -81,6 +81,8 @@ pub struct ResellerMail {
     pub occurrences: u64,
     /// When what it tells happened last.
     pub created_at: DateTime<Utc>,
+    /// Before when it is not sent, while it waits; one to an address that is not confirmed may wait for that longer.
+    pub due_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
 }
@@ -232,7 +234,8 @@ impl Store {
             ResellerMail,
             r#"
             SELECT e.id, e.kind AS "kind: Name<_>", e.status AS "status: Name<_>", e.subscription_id AS subscription,
-                   e.recipient, e.occurrences AS "occurrences: Count", e.created_at, e.finished_at
+                   e.recipient, e.occurrences AS "occurrences: Count", e.created_at, e.next_attempt_at AS due_at,
+                   e.finished_at
             FROM emails e
             WHERE e.subscription_id = ANY (ARRAY(SELECT s.id FROM subscriptions s WHERE s.reseller_id = $1)) AND ($2::timestamptz IS NULL OR (e.created_at, e.id) < ($2, $3))
             ORDER BY e.created_at DESC, e.id DESC LIMIT $4

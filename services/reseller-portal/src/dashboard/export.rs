@@ -91,6 +91,7 @@ const MAILS: Kind = Kind {
         ("subscriptionId", "/subscriptionId"),
         ("recipient", "/recipient"),
         ("occurrences", "/occurrences"),
+        ("dueAt", "/dueAt"),
         ("finishedAt", "/finishedAt"),
     ],
     not_all: "This is not all: older mails are missing. List them with GET /mails.",

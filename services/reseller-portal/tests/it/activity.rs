@@ -192,6 +192,8 @@ async fn every_state_and_pause_is_remembered(portal: Portal) {
         (&mails[0]["kind"], &mails[0]["subscriptionId"]),
         (&json!("STATE_CHANGED"), &json!(id))
     );
+    assert_eq!(mails[0]["status"], "PENDING");
+    assert!(mails[0]["dueAt"].is_string(), "{}", mails[0]);
 }
 
 #[testkit::test]

@@ -261,6 +261,8 @@ async fn a_subscription_is_paused_resumed_deactivated_and_deleted(portal: Portal
         states.contains("; paused by you") && states.contains("one of you did it"),
         "{states}"
     );
+    let mails = browser.see("/app/activity/mails").await;
+    assert!(mails.contains(r#"<span class="muted small">Due "#), "{mails}");
     let refused = browser.refused(&at("delete"), &[("name", "another")], 422).await;
     assert!(refused.contains(r#"value="another""#), "{refused}");
     let url = portal.see(&format!("/subscriptions/{subscription}")).await["url"].clone();

@@ -304,7 +304,7 @@ async fn what_waits_what_was_done_and_mails_are_taken_home_as_they_are_listed(po
             "/app/activity/mails".to_owned(),
             "mails",
             "/mails".to_owned(),
-            "createdAt,id,kind,status,subscriptionId,recipient,occurrences,finishedAt",
+            "createdAt,id,kind,status,subscriptionId,recipient,occurrences,dueAt,finishedAt",
         ),
     ] {
         let html = browser.see(&page).await;

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use domain::email::EmailKind;
 use domain::origin::origin;
 use minijinja::syntax::SyntaxConfig;
@@ -65,6 +65,10 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     // Two mails can be about one second: an inbox tells by this which of them came later.
     templates.add_filter("moment", |at: &str| {
         Ok::<_, Error>(read(at)?.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string())
+    });
+    // As commands and addresses take one; of what happened within the second nothing is left out.
+    templates.add_filter("instant", |at: &str| {
+        Ok::<_, Error>(read(at)?.to_rfc3339_opts(SecondsFormat::Secs, true))
     });
     templates.add_filter("until", |since: &str, at: &str| {
         Ok::<_, Error>(span(read(at)? - read(since)?))

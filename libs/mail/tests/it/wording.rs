@@ -121,7 +121,29 @@ fn a_refusal_that_is_tried_again_is_told_as_one() {
     let data = json!({ "status": 404, "since": "2026-11-21T07:50:00Z", "retried": true });
     let mail = told(&letter(EmailKind::DeliveryRefused, &data));
     assert!(mail.contains("tried again all the same"), "{mail}");
-    assert!(!mail.contains("not retried"), "{mail}");
+    assert!(mail.contains("--status RETRY,GIVEN_UP\n"), "{mail}");
+    for part in ["not retried", "notifications resend", "all of these"] {
+        assert!(!mail.contains(part), "{part}: {mail}");
+    }
+}
+
+#[test]
+fn refusals_are_sent_again_from_the_first_of_them_on() {
+    let data = json!({ "status": 404, "since": "2026-11-21T07:50:00.987654Z" });
+    let mail = letter(EmailKind::DeliveryRefused, &data);
+    let command =
+        format!("notifications resend {SUBSCRIPTION} --status FAILED --ended-since 2026-11-21T07:50:00Z\n");
+    let text = mail.render(None).unwrap().text;
+    assert!(text.contains(&command), "{text}");
+    let page = format!("/app/s/{SUBSCRIPTION}/resend?status=FAILED&endedSince=2026-11-21T07:50:00Z,");
+    let text = mail.render(Some("https://portal.example/app")).unwrap().text;
+    assert!(text.contains(&page), "{text}");
+    // One of an earlier version does not know when that was.
+    let text = told(&letter(EmailKind::DeliveryRefused, &json!({ "status": 404 })));
+    assert!(
+        text.contains("--status FAILED\n") && !text.contains("--ended-since"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -21,7 +21,9 @@ merged AS (
                 THEN jsonb_build_object('since', least((w.data ->> 'since')::timestamptz,
                                                        (m.data ->> 'since')::timestamptz))
             WHEN 'DELIVERY_REFUSED'
-                THEN jsonb_build_object('codes', coalesce(m.data -> 'codes', '{}')
+                THEN jsonb_build_object('since', least((w.data ->> 'since')::timestamptz,
+                                                       (m.data ->> 'since')::timestamptz),
+                                        'codes', coalesce(m.data -> 'codes', '{}')
                                                      || coalesce(w.data -> 'codes', '{}'))
             ELSE '{}'::jsonb END,
         created_at = greatest(w.created_at, m.created_at), last_error = $3,

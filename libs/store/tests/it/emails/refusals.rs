@@ -299,9 +299,11 @@ async fn a_mail_that_comes_back_is_added_to_one_of_its_own_kind(pool: PgPool) {
     let refused = refused.unwrap();
     let back = store.put_email_back(refused.id, refused.lease_token, "away", postponed(start));
     assert_eq!(back.await.unwrap(), PutBack::Merged);
-    let waiting: i64 = sqlx::query_scalar("SELECT occurrences FROM emails WHERE kind = 'DELIVERY_REFUSED'")
-        .fetch_one(&pool)
-        .await
-        .unwrap();
-    assert_eq!(waiting, 5);
+    let (waiting, since): (i64, DateTime<Utc>) = sqlx::query_as(
+        "SELECT occurrences, (data ->> 'since')::timestamptz FROM emails WHERE kind = 'DELIVERY_REFUSED'",
+    )
+    .fetch_one(&pool)
+    .await
+    .unwrap();
+    assert_eq!((waiting, since), (5, start));
 }

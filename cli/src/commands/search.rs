@@ -95,6 +95,7 @@ pub(crate) struct PushListArgs {
 pub(crate) struct NotificationQuery {
     pub(crate) reseller: Option<String>,
     pub(crate) subscription: Option<Uuid>,
+    pub(crate) url: Option<String>,
     pub(crate) event_id: Option<String>,
     pub(crate) value: Option<String>,
     pub(crate) statuses: Vec<String>,
@@ -349,6 +350,7 @@ pub(crate) async fn notifications(
     let mut query = query([
         ("reseller", asked.reseller),
         ("subscription", asked.subscription.map(|id| id.to_string())),
+        ("url", asked.url),
         ("eventId", asked.event_id),
         ("value", asked.value),
         ("status", joined(&asked.statuses)),
@@ -366,6 +368,9 @@ pub(crate) async fn notifications(
     let is_empty = shown::items(&document["items"]).is_empty();
     if is_empty {
         note_reseller(&api, query.get("reseller")).await?;
+        if query.contains_key("url") {
+            output::note("`postrider subscriptions list --with-url` lists those that have this in their URL");
+        }
     }
     note_waiting(&document, &asked.statuses);
     if query.contains_key("value") {
@@ -381,6 +386,7 @@ async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::
         "status",
         "reason",
         "subscription",
+        "url",
         "code",
         "error",
         "endedSince",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::counted::number;
 use domain::notification::NotificationStatus;
 use domain::reason::{ENDED_FOR, NotificationReason};
 use domain::subscription::{HeldBack, PausedBy};
@@ -22,6 +23,9 @@ use crate::app::App;
 use crate::examined::{Part, Times, event_type, late_by, text, time, times};
 use crate::request::Viewer;
 
+/// Most subscriptions whose notifications are searched by a part of their URL.
+const WITH_URL_MAX: u32 = 1_000;
+
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(list))
@@ -37,6 +41,9 @@ pub(crate) struct NotificationParams {
     pub(crate) reseller: Option<String>,
     /// Of this subscription.
     pub(crate) subscription: Option<Uuid>,
+    /// Of subscriptions with this in their URL as it is now, at most 1,000.
+    #[param(example = "acme.example")]
+    pub(crate) url: Option<String>,
     /// Of this event: its identifier, or with `reseller` the `eventId` that its caller gave.
     #[param(example = "order-4711")]
     pub(crate) event_id: Option<String>,
@@ -171,7 +178,7 @@ impl NotificationDocument {
 /// other statuses among them the newest event comes first. At most 10,000 notifications are looked at for a part, fewer of more than 20
 /// subscriptions together, so that one may be short, or even empty, although others follow: only `next` tells the end, and `lookedBackTo` how far
 /// such a part has looked. With `eventId` there is one part.
-/// Without reseller, subscription and `eventId` they are those of all resellers. Those of subscriptions that were deleted are among them.
+/// Without reseller, subscription, `url` and `eventId` they are those of all resellers. Those of subscriptions that were deleted are among them.
 #[utoipa::path(
     get, path = "/notifications", tag = "search", operation_id = "listNotifications", security(("apiKey" = [])),
     params(NotificationParams),
@@ -184,7 +191,10 @@ pub(crate) async fn list(
 ) -> Result<Json<Part<NotificationDocument>>, Problem> {
     let limit = wrong.take(paging::limit(params.limit));
     let after = wrong.take(paging::read_at(params.cursor.as_deref()));
-    let search = wrong.with(read(&params))?;
+    let mut search = wrong.with(read(&params))?;
+    if let Some(url) = &params.url {
+        search.of = with_url(&app, viewer, (url, params.reseller.as_deref())).await?;
+    }
     let found = async {
         match &params.event_id {
             Some(event) => of_event(&app, event, params.reseller.as_deref(), &search).await,
@@ -206,7 +216,24 @@ pub(crate) async fn list(
     }))
 }
 
-/// What the parameters say.
+/// Those of the subscriptions with this in their URL. Of more than can be searched together none is left out unsaid.
+async fn with_url(
+    app: &App,
+    viewer: Viewer,
+    (url, reseller): (&str, Option<&str>),
+) -> Result<NotificationsOf, Problem> {
+    let look = app.store.subscriptions_with_url(url, reseller, WITH_URL_MAX + 1);
+    let found = http_api::by(viewer.deadline, ("the subscriptions", "read"), look).await?;
+    if found.len() > WITH_URL_MAX as usize {
+        let most = number(WITH_URL_MAX.into());
+        let detail =
+            format!("is in the URLs of more than {most} subscriptions: give more of it, or reseller too");
+        return Err(Problem::query("url", detail));
+    }
+    Ok(NotificationsOf::Subscriptions(found))
+}
+
+/// What the parameters say, but for the subscriptions of `url`, which are to be looked up.
 pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Problem> {
     let known = NotificationStatus::ALL.map(NotificationStatus::as_str);
     let mut wrong = WrongQuery::default();
@@ -217,6 +244,11 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
     let can_have_ended = statuses.iter().all(|status| status.is_terminal());
     let late_by = wrong.take(late_by(params.late_by_seconds, can_have_ended));
     let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
+    let url = wrong.take(text("url", params.url.as_deref()));
+    if url.is_some() && params.subscription.is_some() {
+        let detail = "does not go with subscription, which has one: leave one of the two out";
+        wrong.add(Problem::query("url", detail));
+    }
     let search = NotificationSearch {
         of: match (params.subscription, reseller) {
             (Some(id), _) => NotificationsOf::Subscription(id),
@@ -304,6 +336,7 @@ async fn of_event(
             NotificationsOf::All => true,
             NotificationsOf::Reseller(reseller) => *reseller == found.reseller,
             NotificationsOf::Subscription(id) => *id == found.subscription,
+            NotificationsOf::Subscriptions(ids) => ids.contains(&found.subscription),
         };
         let is_of_type = |name: &String| *name == found.event_type;
         let is_for = |reason: &NotificationReason| search.reasons.contains(reason);

@@ -42,6 +42,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --value example.org
   postrider notifications list --reseller acme --value example.org --newer-than 1d      for operators
   postrider notifications list --all --status RETRY --code 503                          for operators
+  postrider notifications list --with-url hooks.example.org --status RETRY              for operators
   postrider notifications list --reseller acme --reason CANCELLED                       for operators
   postrider notifications list --reseller acme --ended-since 2026-11-21T12:00:00Z       for operators
   postrider notifications list --all --late 10m --newer-than 1d                         for operators
@@ -88,6 +89,9 @@ pub(crate) struct ListArgs {
     /// For operators: of all resellers.
     #[arg(long, conflicts_with_all = ["subscription", "of", "reseller", "event_id"], help_heading = OPERATORS)]
     all: bool,
+    /// For operators: of subscriptions with this in their URL.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["subscription", "of"], help_heading = OPERATORS)]
+    with_url: Option<String>,
     /// Of this event: what its caller called it, which operators give with --reseller, or its identifier. Of all your subscriptions if
     /// none is given.
     #[arg(long, value_name = "ID")]
@@ -316,6 +320,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
         || args.waiting
         || !args.reason.is_empty()
         || args.reseller.is_some()
+        || args.with_url.is_some()
         || (args.value.is_some() || is_by_end) && args.operator.has_key();
     if is_operator || !args.common.portal.has_key() && args.operator.has_key() {
         if !is_operator && args.of.id().is_none() && args.event_id.is_none() {
@@ -326,6 +331,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
         let asked = NotificationQuery {
             reseller: args.reseller,
             subscription: args.of.id(),
+            url: args.with_url,
             event_id: args.event_id,
             value: args.value,
             statuses: search::statuses(&args.status, args.waiting),

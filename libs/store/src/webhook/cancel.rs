@@ -67,7 +67,7 @@ impl Store {
         let found = cancel_all(&mut transaction, ids, status, act).await?;
         let mut details = json!({ "filter": chosen });
         let about = match of {
-            NotificationsOf::All => {
+            NotificationsOf::All | NotificationsOf::Subscriptions(_) => {
                 details["resellers"] = json!(by_reseller(&found));
                 "lane/reseller".to_owned()
             }

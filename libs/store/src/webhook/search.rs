@@ -37,6 +37,8 @@ pub enum NotificationsOf {
     Reseller(String),
     /// Those of a subscription.
     Subscription(Uuid),
+    /// Those of these subscriptions.
+    Subscriptions(Vec<Uuid>),
 }
 
 /// Which notifications; all by default. What is missing restricts nothing.
@@ -489,6 +491,7 @@ impl Store {
     pub(crate) async fn subscriptions_of(&self, of: &NotificationsOf) -> Result<Vec<Uuid>, Error> {
         let reseller = match of {
             NotificationsOf::Subscription(id) => return Ok(vec![*id]),
+            NotificationsOf::Subscriptions(ids) => return Ok(ids.clone()),
             NotificationsOf::Reseller(reseller) => reseller,
             NotificationsOf::All => {
                 let all = sqlx::query_scalar!("SELECT id FROM subscriptions ORDER BY id");
@@ -503,6 +506,23 @@ impl Store {
             ORDER BY 1
             "#,
             reseller,
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// Subscriptions with `part` in their URL, of a reseller or of all, the newest first, those that were deleted too; at most `limit`.
+    pub async fn subscriptions_with_url(
+        &self,
+        part: &str,
+        reseller: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Uuid>, Error> {
+        Ok(sqlx::query_scalar!(
+            "SELECT id FROM subscriptions WHERE strpos(url, $1) > 0 AND ($2::text IS NULL OR reseller_id = $2) ORDER BY id DESC LIMIT $3",
+            part,
+            reseller,
+            i64::from(limit),
         )
         .fetch_all(&self.pool)
         .await?)

@@ -473,6 +473,7 @@ async fn of_notifications(
         reseller: params.reseller.clone(),
         subscription: subscription
             .map_err(|_| Problem::query("subscription", "must be the identifier of a subscription"))?,
+        url: None,
         event_id: params.event_id.clone(),
         status: one(status),
         // Other reasons are told by more than what is stored: they are looked for among what is told.

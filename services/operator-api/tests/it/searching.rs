@@ -206,6 +206,54 @@ async fn what_a_reseller_got_is_found_without_a_key_of_its_own(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn notifications_are_found_by_the_url_of_their_endpoint(rig: &Rig) {
+    let made = async |reseller: &str, url: &str| {
+        let row = SubscriptionRow::active().reseller(reseller).url(url);
+        let subscription = row.make(&rig.it.pool).await;
+        let row = NotificationRow::in_state(NotificationState::Sent, subscription).reseller(reseller);
+        row.make(&rig.it.pool).await
+    };
+    let first = made("acme", "https://hooks.one.example/a").await;
+    let second = made("bolt", "https://hooks.one.example/b").await;
+    made("acme", "https://hooks.two.example/a").await;
+    let found = async |query: String| {
+        let list = rig.see(&format!("/notifications?{query}")).await;
+        let mut found: Vec<String> = ids(&list).into_iter().map(str::to_owned).collect();
+        found.sort_unstable();
+        found
+    };
+    let mut both = [first.id.to_string(), second.id.to_string()];
+    both.sort_unstable();
+    assert_eq!(found("url=hooks.one.example".to_owned()).await, both);
+    assert_eq!(found("url=hooks.one.example&status=SENT".to_owned()).await, both);
+    let theirs = [second.id.to_string()];
+    assert_eq!(found("url=one.example&reseller=bolt".to_owned()).await, theirs);
+    let of_event = |url: &str| format!("url={url}&eventId={}", second.event);
+    assert_eq!(found(of_event("one.example")).await, theirs);
+    assert!(found(of_event("two.example")).await.is_empty());
+    assert!(found("url=three.example".to_owned()).await.is_empty());
+    let path = format!("/notifications?url=one.example&subscription={}", Uuid::now_v7());
+    let problem = rig.refused("GET", &path, None, (400, "invalid-query")).await;
+    assert_eq!(fields(&problem), ["url"]);
+
+    sqlx::query(
+        "INSERT INTO subscriptions
+             (id, reseller_id, url, event_types, email, state, state_reason, state_changed_at, verified_at, created_at, updated_at)
+         SELECT gen_random_uuid(), reseller_id, url, event_types, email, state, state_reason, state_changed_at, verified_at, created_at,
+                updated_at
+         FROM subscriptions, generate_series(1, 999) WHERE url = 'https://hooks.one.example/a'",
+    )
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    let path = "/notifications?url=one.example";
+    let problem = rig.refused("GET", path, None, (400, "invalid-query")).await;
+    assert_eq!(fields(&problem), ["url"]);
+    let of_one = found("url=one.example&reseller=bolt".to_owned()).await;
+    assert_eq!(of_one, theirs);
+}
+
+#[testkit::test]
 async fn what_waits_for_a_pause_says_whose_it_is_in_every_list(rig: &Rig) {
     let held = SubscriptionRow::active().make(&rig.it.pool).await;
     let own = SubscriptionRow::active().paused().make(&rig.it.pool).await;

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use askama::Template;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{Method, StatusCode, header};
-use http_api::{Problem, ProblemKind, TakesBodies as _};
+use http_api::{Caller, Problem, ProblemKind, TakesBodies as _, read_body};
 use pages::{
     Details, Preferences, address_of, details_of, is_of_this_origin, is_safe, tagged, takes_pages,
     with_headers, without_empty,
 };
+use url::form_urlencoded;
 
 use super::frame::{FLASH, Frame, Page, append_cookie, cookie, see_other};
 use super::{provider, visit};
@@ -61,7 +63,7 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
 }
 
 /// Lets those pass who have a visit, and sends the others to sign in. What goes wrong becomes a page.
-pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn visited(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let address = address_of(&request, super::HOME);
     if *request.method() == Method::GET
         && let Some(shorter) = without_empty(&address)
@@ -82,14 +84,30 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
         Err(problem) => return page_of(problem.into_response(), (None, theme), asked.as_deref()).await,
     };
     let frame = Frame::new(&caller, &headers, address, app.now());
+    let (mut request, sent) = match with_fields(&app, request, &caller).await {
+        Ok(found) => found,
+        Err(problem) => return page_of(problem.into_response(), (Some(frame), theme), None).await,
+    };
     let has_flash = cookie(&headers, FLASH).is_some();
     request.extensions_mut().insert(caller);
     request.extensions_mut().insert(frame.clone());
-    let response = if frame.is_tick {
+    let mut response = if frame.is_tick {
         status::following(next.run(request)).await
     } else {
         next.run(request).await
     };
+    if let Some(fields) = sent
+        && response.extensions().get::<FormAt>().is_none()
+    {
+        response.extensions_mut().insert(FormAt {
+            address: frame.address.clone(),
+            kept: Some(Kept {
+                action: frame.address.clone(),
+                fields,
+                shows_form: false,
+            }),
+        });
+    }
     let page = page_of(response, (Some(frame), theme), asked.as_deref()).await;
     let public_url = app.config.operator.public_url.as_deref();
     let mut response = tagged(page, (&method, &headers), public_url).await;
@@ -98,6 +116,22 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
         append_cookie(&mut response, &forgotten);
     }
     response
+}
+
+/// The request, with the fields of its form where the person may have to show once more who it is before what they ask for is done.
+async fn with_fields(
+    app: &App,
+    request: Request,
+    caller: &Caller,
+) -> Result<(Request, Option<Vec<(String, String)>>), Problem> {
+    if *request.method() != Method::POST || !provider::is_stale(&caller.identity, app.now()) {
+        return Ok((request, None));
+    }
+    let (head, body) = request.into_parts();
+    let body = read_body(&head.headers, body, app.max_body_bytes(), app.deadline()).await?;
+    let fields = form_urlencoded::parse(&body).into_owned();
+    let fields = fields.filter(|(_, value)| !value.is_empty()).collect();
+    Ok((Request::from_parts(head, Body::from(body)), Some(fields)))
 }
 
 #[derive(Template)]
@@ -117,12 +151,20 @@ struct ProblemPage {
 pub(super) struct FormAt {
     /// Where the person comes back to.
     pub(super) address: String,
-    /// What is more than an address holds: where a form with these fields leads to the page of the act.
+    /// What an address does not hold.
     pub(super) kept: Option<Kept>,
 }
 
-/// Where a form is sent to, and its fields.
-pub(super) type Kept = (&'static str, Vec<(&'static str, String)>);
+/// A form that a page keeps meanwhile, as it was typed.
+#[derive(Clone)]
+pub(super) struct Kept {
+    /// Where it is sent to.
+    pub(super) action: String,
+    /// What it holds.
+    pub(super) fields: Vec<(String, String)>,
+    /// Whether sending it leads to the page of the act; else the act is done.
+    pub(super) shows_form: bool,
+}
 
 #[derive(Template)]
 #[template(path = "step_up.html")]

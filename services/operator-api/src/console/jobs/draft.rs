@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::ids::identifiers;
 use crate::console::dead_letters::Chosen;
 use crate::console::frame::Frame;
-use crate::console::guard::FormAt;
+use crate::console::guard::{FormAt, Kept};
 use crate::console::visit::Fields;
 use crate::note;
 
@@ -144,9 +144,14 @@ impl Draft {
         ];
         let fields = self.numbers.iter().cloned().chain(own);
         let fields = fields.filter(|(_, value)| !value.is_empty());
+        let fields = fields.map(|(name, value)| (name.to_owned(), value));
         FormAt {
             address: "/console/dead-letters/list".to_owned(),
-            kept: Some(("/console/jobs/new", fields.collect())),
+            kept: Some(Kept {
+                action: "/console/jobs/new".to_owned(),
+                fields: fields.collect(),
+                shows_form: true,
+            }),
         }
     }
 

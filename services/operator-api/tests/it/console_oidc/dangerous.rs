@@ -62,6 +62,34 @@ async fn what_is_dangerous_needs_a_person_who_has_just_shown_who_it_is(pool: PgP
 }
 
 #[testkit::test]
+async fn what_was_typed_is_kept_while_a_person_shows_who_it_is(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.authenticated_ago = 301);
+    let browser = signed_in(&rig, &provider, "leads").await;
+    let (lane, keys) = ("/console/lanes/push/pause", "/console/access/keys");
+    let pause = [("note", "a \"test\""), ("name", "push")];
+    let key = [("called", "ci"), ("roles", "viewer"), ("note", "two\nlines")];
+    for (form, fields, held) in [
+        (lane, &pause[..], "name=\"note\" value=\"a &#34;test&#34;\""),
+        (keys, &key[..], "name=\"roles\" value=\"viewer\""),
+        (keys, &key[..], "name=\"note\" value=\"two\nlines\""),
+    ] {
+        let page = browser.refused(form, fields, 403).await;
+        let action = format!("<form method=\"post\" action=\"{form}\">");
+        holds(&page, &["Show once more who you are", &action, held]);
+    }
+    let page = browser.refused(lane, &pause, 403).await;
+    let (_, start) = page.split_once("href=\"/console/sign-in/start").unwrap();
+    let (start, _) = start.split_once('"').unwrap();
+    provider.change(|mood| mood.authenticated_ago = 1);
+    let start = format!("/console/sign-in/start{}", start.replace("&#38;", "&"));
+    let back = begin(&browser, &provider, &start).await;
+    assert_eq!(browser.get(&back).await.status, 303);
+    browser.act(lane, &pause).await;
+    assert_eq!(entries(&rig, "lane.pause").await[0]["note"], "a \"test\"");
+}
+
+#[testkit::test]
 async fn a_provider_that_does_not_say_when_is_asked_again(pool: PgPool) {
     let (rig, provider) = rig_with(pool, None).await;
     provider.change(|mood| mood.claims = json!({"auth_time": null}));

@@ -4,7 +4,6 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use chrono::{DateTime, Utc};
 use domain::key::Role;
 use http::HeaderMap;
 use http::request::Parts;
@@ -45,6 +44,8 @@ pub(crate) struct Frame {
     pub(crate) role: &'static str,
     pub(crate) may_operate: bool,
     pub(crate) may_administer: bool,
+    /// Where the runbook is read, if that is said.
+    runbook_url: Option<String>,
 }
 
 impl Deref for Frame {
@@ -62,7 +63,7 @@ impl DerefMut for Frame {
 }
 
 impl Frame {
-    pub(super) fn new(caller: &Caller, headers: &HeaderMap, address: String, now: DateTime<Utc>) -> Self {
+    pub(super) fn new(app: &App, caller: &Caller, headers: &HeaderMap, address: String) -> Self {
         let may_administer = caller.may(|role| role == Role::Admin);
         let may_operate = caller.may(Role::may_operate);
         let role = match (may_administer, may_operate) {
@@ -72,10 +73,11 @@ impl Frame {
         };
         let place = (super::HOME, &*super::ASSETS);
         Self {
-            around: pages::Frame::new(place, caller.name.clone(), headers, address, now),
+            around: pages::Frame::new(place, caller.name.clone(), headers, address, app.now()),
             role,
             may_operate,
             may_administer,
+            runbook_url: app.config.operator.runbook_url.clone(),
         }
     }
 
@@ -115,6 +117,18 @@ impl Frame {
         }
         let value = escape(&asked);
         Markup(format!(r#"<input type="hidden" name="limit" value="{value}">"#))
+    }
+
+    /// A section of the runbook, as a link where it is known where that is read.
+    pub(crate) fn runbook(&self, section: &str) -> Markup {
+        let section = escape(section);
+        Markup(match &self.runbook_url {
+            Some(url) => format!(
+                r#"<a class="link" href="{}#{section}">{section}</a>"#,
+                escape(url)
+            ),
+            None => section,
+        })
     }
 
     /// What an act needs that this viewer does not have, for the control that stays disabled.

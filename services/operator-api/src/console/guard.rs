@@ -83,7 +83,7 @@ pub(super) async fn visited(State(app): State<Arc<App>>, request: Request, next:
         Ok(None) => return visit::ask_to_sign_in(&method, &address),
         Err(problem) => return page_of(problem.into_response(), (None, theme), asked.as_deref()).await,
     };
-    let frame = Frame::new(&caller, &headers, address, app.now());
+    let frame = Frame::new(&app, &caller, &headers, address);
     let (mut request, sent) = match with_fields(&app, request, &caller).await {
         Ok(found) => found,
         Err(problem) => return page_of(problem.into_response(), (Some(frame), theme), None).await,

@@ -1,7 +1,9 @@
 //! The scenarios of `docs/runbook.md` by the pages of the console: each command has one beside it, and each of them is there.
 
 use domain::key::Role;
+use serde_json::json;
 use sqlx::PgPool;
+use testkit::eventually;
 use testkit::subscription_factory::SubscriptionRow;
 
 use crate::console::Browser;
@@ -60,6 +62,26 @@ async fn every_page_of_a_scenario_is_there(rig: &Rig) {
         seen += 1;
     }
     assert!(seen > 20, "{seen}");
+}
+
+#[testkit::test]
+async fn a_finding_leads_to_its_section_where_the_runbook_is_read(pool: PgPool) {
+    let address = "https://git.example/postrider/docs/runbook.md";
+    let rig = Rig::with(pool, |config| {
+        config.operator.runbook_url = Some(address.to_owned())
+    })
+    .await;
+    rig.act("/lanes/push/pause", &json!({"note": "a test"}), 200)
+        .await;
+    let browser = Browser::of(&rig, Role::Viewer).await;
+    // Pages share a look at the system for a second.
+    let page = eventually("the pause to be found", async || {
+        let page = browser.see("/console").await;
+        page.contains("The lane push is paused").then_some(page)
+    })
+    .await;
+    let link = format!("Runbook: <a class=\"link\" href=\"{address}#a-lane-is-paused\">a-lane-is-paused</a>");
+    assert!(page.contains(&link), "{link}: {page}");
 }
 
 async fn dead_letter(pool: &PgPool) -> String {

@@ -19,7 +19,7 @@ use webpush::MessageId;
 
 use crate::app::App;
 use crate::request::Viewer;
-use crate::search::{MESSAGE_ID, identifier, look, searchable};
+use crate::search::{MESSAGE_ID, identifier, look, quota_request, searchable};
 
 /// Most states of a subscription that are told, the newest ones.
 const STATES_MAX: u32 = 20;
@@ -86,6 +86,9 @@ async fn of_search(
         let telling = story(app, &one.id, None);
         if let Some((_, story)) = http_api::by(deadline, ("the story", "read"), telling).await? {
             return Ok(story);
+        }
+        if let Some(detail) = without_story(app, deadline, &one.id).await? {
+            return Err(Problem::new(ProblemKind::NOT_FOUND, detail));
         }
     }
     let named: Vec<String> = found.iter().map(|it| format!("{} {}", it.kind, it.id)).collect();
@@ -163,7 +166,7 @@ pub(crate) async fn tell(
     Err(unknown(id, reseller, &others))
 }
 
-/// What has this identifier and no story, with the command that shows it: a job on dead letters, or an API key.
+/// What has this identifier and no story, with the command that shows it: a job on dead letters, an API key, or a quota request.
 async fn without_story(app: &App, deadline: Instant, id: &str) -> Result<Option<String>, Problem> {
     let Some(id) = identifier(id) else {
         return Ok(None);
@@ -178,11 +181,19 @@ async fn without_story(app: &App, deadline: Instant, id: &str) -> Result<Option<
         return Ok(Some(told));
     }
     let key = http_api::by(deadline, ("the key", "read"), app.store.find_key(id)).await?;
-    Ok(key.map(|key| {
-        format!(
+    if let Some(key) = key {
+        return Ok(Some(format!(
             "{id} is the API key {}, which has no story: `postrider keys list` shows it, and `postrider audit --subject api-key/{id}` \
              what was done to it",
             key.name
+        )));
+    }
+    let finding = quota_request(app, id);
+    let request = http_api::by(deadline, ("the quota request", "read"), finding).await?;
+    Ok(request.map(|request| {
+        format!(
+            "{id} is a quota request of {} for the subscription {}, which has no story: `postrider quotas requests --status {}` shows it",
+            request.reseller, request.subscription, request.status
         )
     }))
 }

@@ -405,11 +405,16 @@ async fn by_id(app: &App, id: Uuid) -> Result<Option<FoundDocument>, Error> {
     if let Some(key) = app.store.find_key(id).await? {
         return Ok(Some(FoundDocument::key(&key, app.now())));
     }
+    let request = quota_request(app, id).await?;
+    Ok(request.as_ref().map(FoundDocument::quota_request))
+}
+
+/// The quota request with this identifier.
+pub(crate) async fn quota_request(app: &App, id: Uuid) -> Result<Option<QuotaRequestView>, Error> {
     // The list goes down from an identifier that it leaves out, so that the one asked for comes first behind the next greater one.
     let behind = Uuid::from_u128(id.as_u128().saturating_add(1));
     let requests = app.store.list_quota_requests(None, None, Some(behind), 1).await?;
-    let request = requests.iter().find(|request| request.id == id);
-    Ok(request.map(FoundDocument::quota_request))
+    Ok(requests.into_iter().find(|request| request.id == id))
 }
 
 /// The keys of this name, those that were revoked or have expired among them, the newest first.

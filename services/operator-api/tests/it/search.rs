@@ -139,6 +139,18 @@ async fn a_key_is_found_by_its_name_and_a_quota_request_by_its_identifier(rig: &
         found(rig, &asked.id.to_string()).await,
         [("quotaRequest".to_owned(), asked.id.to_string())]
     );
+    for (text, command) in [
+        ("shop-of-the-house".to_owned(), "`postrider keys list`"),
+        (
+            asked.id.to_string(),
+            "`postrider quotas requests --status REQUESTED`",
+        ),
+    ] {
+        let path = format!("/explain/{text}");
+        let refused = rig.refused("GET", &path, None, (404, "not-found")).await;
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(command), "{detail}");
+    }
 }
 
 #[testkit::test]

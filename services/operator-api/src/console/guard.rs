@@ -84,7 +84,7 @@ pub(super) async fn visited(State(app): State<Arc<App>>, request: Request, next:
         Err(problem) => return page_of(problem.into_response(), (None, theme), asked.as_deref()).await,
     };
     let frame = Frame::new(&app, &caller, &headers, address);
-    let (mut request, sent) = match with_fields(&app, request, &caller).await {
+    let (mut request, sent) = match with_form(&app, request, &caller).await {
         Ok(found) => found,
         Err(problem) => return page_of(problem.into_response(), (Some(frame), theme), None).await,
     };
@@ -96,17 +96,8 @@ pub(super) async fn visited(State(app): State<Arc<App>>, request: Request, next:
     } else {
         next.run(request).await
     };
-    if let Some(fields) = sent
-        && response.extensions().get::<FormAt>().is_none()
-    {
-        response.extensions_mut().insert(FormAt {
-            address: frame.address.clone(),
-            kept: Some(Kept {
-                action: frame.address.clone(),
-                fields,
-                shows_form: false,
-            }),
-        });
+    if let Some(sent) = sent {
+        response.extensions_mut().insert(sent);
     }
     let page = page_of(response, (Some(frame), theme), asked.as_deref()).await;
     let public_url = app.config.operator.public_url.as_deref();
@@ -118,20 +109,26 @@ pub(super) async fn visited(State(app): State<Arc<App>>, request: Request, next:
     response
 }
 
-/// The request, with the fields of its form where the person may have to show once more who it is before what they ask for is done.
-async fn with_fields(
-    app: &App,
-    request: Request,
-    caller: &Caller,
-) -> Result<(Request, Option<Vec<(String, String)>>), Problem> {
+/// A form as it was sent, and where to.
+#[derive(Clone)]
+struct Sent {
+    action: String,
+    fields: Vec<(String, String)>,
+}
+
+/// The request, with its form where the person may have to show once more who it is before what they ask for is done. It is read here, since
+/// some are refused before a handler has it.
+async fn with_form(app: &App, request: Request, caller: &Caller) -> Result<(Request, Option<Sent>), Problem> {
     if *request.method() != Method::POST || !provider::is_stale(&caller.identity, app.now()) {
         return Ok((request, None));
     }
+    let action = address_of(&request, super::HOME);
     let (head, body) = request.into_parts();
     let body = read_body(&head.headers, body, app.max_body_bytes(), app.deadline()).await?;
     let fields = form_urlencoded::parse(&body).into_owned();
     let fields = fields.filter(|(_, value)| !value.is_empty()).collect();
-    Ok((Request::from_parts(head, Body::from(body)), Some(fields)))
+    let request = Request::from_parts(head, Body::from(body));
+    Ok((request, Some(Sent { action, fields })))
 }
 
 #[derive(Template)]
@@ -146,25 +143,9 @@ struct ProblemPage {
     is_get: bool,
 }
 
-/// Where the form of a refused act stands, when that is not the address that it is sent to.
+/// Where the form of a refused act stands, when that is not the address that it is sent to: the person comes back there.
 #[derive(Clone)]
-pub(super) struct FormAt {
-    /// Where the person comes back to.
-    pub(super) address: String,
-    /// What an address does not hold.
-    pub(super) kept: Option<Kept>,
-}
-
-/// A form that a page keeps meanwhile, as it was typed.
-#[derive(Clone)]
-pub(super) struct Kept {
-    /// Where it is sent to.
-    pub(super) action: String,
-    /// What it holds.
-    pub(super) fields: Vec<(String, String)>,
-    /// Whether sending it leads to the page of the act; else the act is done.
-    pub(super) shows_form: bool,
-}
+pub(super) struct FormAt(pub(super) String);
 
 #[derive(Template)]
 #[template(path = "step_up.html")]
@@ -174,7 +155,7 @@ struct StepUp {
     /// Where the provider asks the person.
     again: String,
     /// The form that this page keeps meanwhile.
-    kept: Option<Kept>,
+    kept: Option<Sent>,
 }
 
 #[derive(Template)]
@@ -205,10 +186,9 @@ async fn page_of(
     let seconds = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
     let mut page = match frame {
         Some(mut frame) if details.kind == AUTHENTICATION_TOO_OLD.uri() => {
-            let mut kept = None;
-            if let Some(form) = head.extensions.remove::<FormAt>() {
-                frame.address = form.address;
-                kept = form.kept;
+            let kept = head.extensions.remove::<Sent>();
+            if let Some(FormAt(address)) = head.extensions.remove::<FormAt>() {
+                frame.address = address;
             }
             Page(StepUp {
                 again: provider::again_at(&frame.address),

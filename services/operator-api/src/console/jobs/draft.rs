@@ -9,7 +9,6 @@ use uuid::Uuid;
 use super::ids::identifiers;
 use crate::console::dead_letters::Chosen;
 use crate::console::frame::Frame;
-use crate::console::guard::{FormAt, Kept};
 use crate::console::visit::Fields;
 use crate::note;
 
@@ -126,32 +125,12 @@ impl Draft {
         self.chosen.link("/console/jobs/new", &pairs)
     }
 
-    /// Where it is gone on with once a person has shown who it is. What is about more than an address holds stays in the fields of a form, and the
-    /// person comes back to the list.
-    pub(super) fn form(&self) -> FormAt {
+    /// Where a person comes back to once it has shown who it is: its form, or the list if it is about more than an address holds.
+    pub(super) fn place(&self) -> String {
         if self.ids.len() <= IDS_IN_ADDRESS {
-            return FormAt {
-                address: self.typed_address(),
-                kept: None,
-            };
-        }
-        let own = [
-            ("action", self.action.clone()),
-            ("chosen", "ids".to_owned()),
-            ("ids", self.ids.join(" ")),
-            ("order", self.order.clone()),
-            ("note", self.note.clone()),
-        ];
-        let fields = self.numbers.iter().cloned().chain(own);
-        let fields = fields.filter(|(_, value)| !value.is_empty());
-        let fields = fields.map(|(name, value)| (name.to_owned(), value));
-        FormAt {
-            address: "/console/dead-letters/list".to_owned(),
-            kept: Some(Kept {
-                action: "/console/jobs/new".to_owned(),
-                fields: fields.collect(),
-                shows_form: true,
-            }),
+            self.typed_address()
+        } else {
+            "/console/dead-letters/list".to_owned()
         }
     }
 

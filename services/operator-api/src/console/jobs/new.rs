@@ -22,6 +22,7 @@ use super::endpoint_pace::{bears, busiest};
 use super::shown::skipped;
 use crate::console::dead_letters::{Chosen, cause, moment};
 use crate::console::frame::{Frame, Page, done};
+use crate::console::guard::FormAt;
 use crate::console::markup::Markup;
 use crate::console::visit::Fields;
 use crate::dead_letter_jobs;
@@ -348,7 +349,7 @@ pub(super) async fn start(operator: Operator, frame: Frame, fields: Fields) -> R
         }
         Err(problem) if problem.kind() == AUTHENTICATION_TOO_OLD => {
             let mut response = problem.into_response();
-            response.extensions_mut().insert(draft.form());
+            response.extensions_mut().insert(FormAt(draft.place()));
             Ok(response)
         }
         Err(problem) => Err(problem),

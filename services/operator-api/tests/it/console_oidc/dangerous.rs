@@ -126,7 +126,13 @@ async fn discarding_many_needs_a_person_who_has_just_shown_who_it_is(pool: PgPoo
     holds(&page, &["Show once more who you are", form]);
     let typed = [&fields("discard")[..], &[("perSecond", "7")][..]].concat();
     let page = browser.refused(JOBS, &typed, 403).await;
-    holds(&page, &[&format!("{form}%26perSecond%3D7")]);
+    holds(
+        &page,
+        &[
+            &format!("{form}%26perSecond%3D7"),
+            "name=\"note\" value=\"a test\"",
+        ],
+    );
     assert!(entries(&rig, "dead-letter-job").await.is_empty());
     browser.act(JOBS, &fields("replay")).await;
 }

@@ -82,13 +82,13 @@ pub(super) async fn measure(bench: &Bench<'_>, receiver: &Receiver, section: &mu
     let first = around(async |after| {
         let now = SystemClock.now();
         store
-            .promote_first_attempts(now, after, SHARE, BATCH, LEASE)
+            .promote_first_attempts(now, after, &[], SHARE, BATCH, LEASE)
             .await
     })
     .await;
     let retries = around(async |after| {
         let now = SystemClock.now();
-        store.promote_retries(now, after, SHARE, BATCH, LEASE).await
+        store.promote_retries(now, after, &[], SHARE, BATCH, LEASE).await
     })
     .await;
     let (found, lines) = lines(&store).await;

@@ -94,7 +94,7 @@ async fn pushes(store: &Store, leader: &Lease, counts: bool, times: &mut StoreTi
 async fn notifications(store: &Store, counts: bool, times: &mut StoreTimes) -> Result<()> {
     let start = Instant::now();
     let promoted = store
-        .promote_first_attempts(SystemClock.now(), None, SHARE, BATCH, LEASE)
+        .promote_first_attempts(SystemClock.now(), None, &[], SHARE, BATCH, LEASE)
         .await?
         .notifications;
     let promoting = start.elapsed();

@@ -33,7 +33,7 @@ async fn a_promoted_part_brings_the_rest_with_it_oldest_first(mut it: Installati
     let promotion = rig
         .it
         .store
-        .promote_first_attempts(SystemClock.now(), None, 1, 100, QUEUE_LEASE)
+        .promote_first_attempts(SystemClock.now(), None, &[], 1, 100, QUEUE_LEASE)
         .await;
     let promoted = promoted(promotion.expect("some are promoted").notifications);
     assert_eq!(promoted.len(), 1);
@@ -87,7 +87,7 @@ async fn engines_that_share_a_backlog_send_each_once(it: Installation) {
     let promotion = rig
         .it
         .store
-        .promote_first_attempts(SystemClock.now(), None, 32, 100, QUEUE_LEASE)
+        .promote_first_attempts(SystemClock.now(), None, &[], 32, 100, QUEUE_LEASE)
         .await;
     for one in promoted(promotion.expect("some are promoted").notifications) {
         rig.publish(Queue::ResellerReady, &[one]).await;

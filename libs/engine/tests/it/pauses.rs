@@ -144,7 +144,7 @@ async fn one_subscription_is_held_while_others_get_theirs(it: Installation) {
     assert_eq!(reasons, [Some("PAUSED".to_owned())]);
     let promote = async || {
         store
-            .promote_first_attempts(SystemClock.now(), None, 32, 100, testkit::PATIENCE)
+            .promote_first_attempts(SystemClock.now(), None, &[], 32, 100, testkit::PATIENCE)
             .await
             .unwrap()
             .notifications

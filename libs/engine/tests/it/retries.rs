@@ -72,7 +72,7 @@ async fn retries_end_when_the_subscription_does(it: Installation) {
     let promotion = rig
         .it
         .store
-        .promote_retries(clock.now(), None, 9, 9, QUEUE_LEASE)
+        .promote_retries(clock.now(), None, &[], 9, 9, QUEUE_LEASE)
         .await;
     sqlx::query("UPDATE subscriptions SET state = 'DEACTIVATED' WHERE id = $1")
         .bind(subscription)

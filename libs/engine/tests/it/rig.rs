@@ -178,7 +178,9 @@ impl Rig {
             .expect("the lines are there");
         let first = store.release_lines(at, &terms, 10_000, 10_000, QUEUE_LEASE).await;
         let first = first.map(|released| released.promoted);
-        let retries = store.promote_retries(at, None, 10_000, 10_000, QUEUE_LEASE).await;
+        let retries = store
+            .promote_retries(at, None, &[], 10_000, 10_000, QUEUE_LEASE)
+            .await;
         let first = promoted(first.expect("what is due is promoted"));
         let retries = promoted(retries.expect("what is due is promoted").notifications);
         self.publish(Queue::ResellerReady, &first).await;

@@ -1,5 +1,6 @@
 //! Promotion: taking notifications that wait in the database and marking them as handed to the broker, before they are.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -23,6 +24,9 @@ pub struct PromotedNotification {
 pub struct Promoted {
     /// Those that have waited longest first.
     pub notifications: Vec<PromotedNotification>,
+    /// Subscriptions of these of which more waits, and for which the engine that gets them therefore comes back. Those with requests per
+    /// second of their own are not among them: where these are used up, it does not.
+    pub partly: HashSet<Uuid>,
     /// After which subscription the next statement goes on; none when this one has come to the last that has something waiting.
     pub next: Option<Uuid>,
 }
@@ -32,7 +36,10 @@ const SUBSCRIPTIONS: i32 = 500;
 
 /// Runs one of the two statements that promote.
 macro_rules! promote {
-    ($store:ident, $statement:literal, $at:ident, $after:ident, $share:ident, $limit:ident, $queue_lease:ident) => {{
+    (
+        $store:ident, $statement:literal, $at:ident, $after:ident, $left:ident, $share:ident, $limit:ident,
+        $queue_lease:ident
+    ) => {{
         let rows = sqlx::query_file!(
             $statement,
             $at,
@@ -43,11 +50,15 @@ macro_rules! promote {
             interval(WITHHELD_FOR),
             $after.unwrap_or_default(),
             SUBSCRIPTIONS,
+            $left,
         );
         let mut promoted = Promoted::default();
         for row in rows.fetch_all(&$store.pool).await? {
             match (row.id, row.subscription_id) {
                 (Some(id), Some(subscription_id)) => {
+                    if row.partly == Some(true) {
+                        promoted.partly.insert(subscription_id);
+                    }
                     promoted
                         .notifications
                         .push(PromotedNotification { id, subscription_id });
@@ -62,12 +73,13 @@ macro_rules! promote {
 impl Store {
     /// Promotes the oldest waiting first attempts of each subscription that may be sent to, at most `share` of each.
     /// However much one subscription has waiting, the others get as much as it does. A subscription that had been
-    /// sidelined a moment ago, or gets nothing but probes, is passed over. Looks at some hundred subscriptions, by their ids from the one
-    /// after `after`; [`Promoted::next`] says where to go on.
+    /// sidelined a moment ago, or gets nothing but probes, is passed over, and so are those in `left`: engines come back for what they have.
+    /// Looks at some hundred subscriptions, by their ids from the one after `after`; [`Promoted::next`] says where to go on.
     pub async fn promote_first_attempts(
         &self,
         at: DateTime<Utc>,
         after: Option<Uuid>,
+        left: &[Uuid],
         share: u32,
         limit: u32,
         queue_lease: Duration,
@@ -77,6 +89,7 @@ impl Store {
             "queries/webhook/promote_first_attempts.sql",
             at,
             after,
+            left,
             share,
             limit,
             queue_lease
@@ -89,6 +102,7 @@ impl Store {
         &self,
         at: DateTime<Utc>,
         after: Option<Uuid>,
+        left: &[Uuid],
         share: u32,
         limit: u32,
         queue_lease: Duration,
@@ -98,6 +112,7 @@ impl Store {
             "queries/webhook/promote_retries.sql",
             at,
             after,
+            left,
             share,
             limit,
             queue_lease

@@ -7,6 +7,7 @@ mod count_webpush;
 mod end_expired;
 mod end_inactive;
 mod health;
+mod left_to_engines;
 mod mailer;
 mod maintain_partitions;
 mod make_indexes;

@@ -1,7 +1,7 @@
 //! Puts notifications whose time has come into the queues: first attempts that wait for their subscription's share, and
 //! everything that waits for a time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -17,6 +17,7 @@ use telemetry::traces::{self, Publishing, Statement};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::left_to_engines::LeftToEngines;
 use super::promotion::promoted_in_traces;
 use crate::context::Context;
 use crate::periodic::{Job, JobError};
@@ -60,19 +61,27 @@ impl Place {
     }
 }
 
+/// Whose turn it is in the next run.
+#[derive(Default)]
+struct Turns {
+    place: Place,
+    left: LeftToEngines,
+}
+
 /// First attempts: as many of each subscription.
 #[derive(Default)]
-pub(crate) struct SendWaitingNotifications(Place);
+pub(crate) struct SendWaitingNotifications(Turns);
 
 impl Job for SendWaitingNotifications {
     const NAME: &'static str = "send-waiting-notifications";
     const INTERVAL: Duration = Duration::from_secs(1);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        let promote = |now, after, limit| {
-            context
-                .store
-                .promote_first_attempts(now, after, SHARE, limit, lease(context))
+        let promote = |now, after, left: Vec<Uuid>, limit| async move {
+            let (store, lease) = (&context.store, lease(context));
+            store
+                .promote_first_attempts(now, after, &left, SHARE, limit, lease)
+                .await
         };
         send_shares(context, Queue::ResellerReady, &self.0, promote).await
     }
@@ -80,17 +89,18 @@ impl Job for SendWaitingNotifications {
 
 /// Retries whose time has come: as many of each subscription.
 #[derive(Default)]
-pub(crate) struct SendRetries(Place);
+pub(crate) struct SendRetries(Turns);
 
 impl Job for SendRetries {
     const NAME: &'static str = "send-retries";
     const INTERVAL: Duration = Duration::from_millis(500);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        let promote = |now, after, limit| {
-            context
-                .store
-                .promote_retries(now, after, SHARE, limit, lease(context))
+        let promote = |now, after, left: Vec<Uuid>, limit| async move {
+            let (store, lease) = (&context.store, lease(context));
+            store
+                .promote_retries(now, after, &left, SHARE, limit, lease)
+                .await
         };
         send_shares(context, Queue::ResellerRetry, &self.0, promote).await
     }
@@ -152,28 +162,39 @@ impl Job for FindLines {
 async fn send_shares<F>(
     context: &Context,
     queue: Queue,
-    place: &Place,
-    promote: impl Fn(DateTime<Utc>, Option<Uuid>, u32) -> F,
+    turns: &Turns,
+    promote: impl Fn(DateTime<Utc>, Option<Uuid>, Vec<Uuid>, u32) -> F,
 ) -> Result<(), JobError>
 where
     F: Future<Output = Result<Promoted, store::Error>>,
 {
-    let promote = &promote;
-    take_turns(place, |after| async move {
+    let (promote, left) = (&promote, &turns.left);
+    // No engine comes back for one whose requests per second are used up.
+    let engines_come_back = context.config.reseller.subscription.requests_per_second.is_none();
+    take_turns(&turns.place, |after| async move {
         let limit = room(context, queue).await?;
         if limit == 0 {
             return Ok(ControlFlow::Break(after));
         }
         let started = SystemTime::now();
-        let promoted = promote(context.clock.now(), after, limit.min(BATCH)).await;
+        let promoted = promote(context.clock.now(), after, left.beyond(after), limit.min(BATCH)).await;
         let next = promoted.as_ref().map_or(None, |promoted| promoted.next);
-        let promoted = promoted.map(|promoted| promoted.notifications);
+        let (partly, promoted) = match promoted {
+            Ok(promoted) => (promoted.partly, Ok(promoted.notifications)),
+            Err(error) => (HashSet::new(), Err(error)),
+        };
         let full = promoted
             .as_ref()
             .is_ok_and(|promoted| promoted.len() >= limit.min(BATCH) as usize);
         let found = if full { Found::Much } else { Found::Little };
         Ok(match publish(context, queue, promoted, started).await? {
-            0 => ControlFlow::Continue((next, found)),
+            0 => {
+                if engines_come_back {
+                    left.note(partly);
+                }
+                ControlFlow::Continue((next, found))
+            }
+            // What was refused tells no engine of what else waits.
             _ => ControlFlow::Break(next),
         })
     })

@@ -300,7 +300,7 @@ async fn the_claim_of_a_promoted_part_says_that_there_is_more(pool: PgPool) {
     notifications(&pool, NotificationState::Pending, much, 5).await;
     notifications(&pool, NotificationState::Pending, little, 2).await;
     let promoted = store
-        .promote_first_attempts(now, None, 3, 100, crate::scene::LONG)
+        .promote_first_attempts(now, None, &[], 3, 100, crate::scene::LONG)
         .await
         .unwrap();
     let promoted: Vec<_> = promoted.notifications.iter().map(|one| one.id.into()).collect();

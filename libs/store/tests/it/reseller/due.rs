@@ -39,7 +39,7 @@ async fn each_subscription_gets_its_share_of_retries_longest_overdue_first(pool:
     make(paused, -50).await;
     let now = SystemClock.now();
     let promoted = store
-        .promote_retries(now, None, 3, 4, LONG)
+        .promote_retries(now, None, &[], 3, 4, LONG)
         .await
         .unwrap()
         .notifications;
@@ -73,10 +73,30 @@ async fn retries_that_are_not_due_take_no_room_from_those_that_are(pool: PgPool)
         row.due_in(TimeDelta::hours(1)).make(&pool).await;
     }
     let promoted = store
-        .promote_retries(SystemClock.now(), None, 32, 60, LONG)
+        .promote_retries(SystemClock.now(), None, &[], 32, 60, LONG)
         .await
         .unwrap();
     assert_eq!(promoted.notifications.len(), 32);
+}
+
+#[testkit::database_test]
+async fn those_whose_retries_are_promoted_in_part_are_told_and_may_be_left_to_engines(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    notifications(&pool, NotificationState::Retry, subscription, 5).await;
+    let now = SystemClock.now();
+    for (left, partly, expected) in [
+        (vec![], true, 3),
+        (vec![subscription], false, 0),
+        (vec![], false, 2),
+    ] {
+        let promoted = store
+            .promote_retries(now, None, &left, 3, 100, LONG)
+            .await
+            .unwrap();
+        assert_eq!(promoted.partly.contains(&subscription), partly);
+        assert_eq!(promoted.notifications.len(), expected, "{left:?}");
+    }
 }
 
 #[testkit::database_test]
@@ -87,7 +107,7 @@ async fn promoters_at_once_promote_what_is_due_once(pool: PgPool) {
     let now = SystemClock.now();
     let mut all = Vec::new();
     loop {
-        let promote = || store.promote_retries(now, None, 10, 10, LONG);
+        let promote = || store.promote_retries(now, None, &[], 10, 10, LONG);
         let (a, b, c) = tokio::join!(promote(), promote(), promote());
         let promoted = [a, b, c].map(|promoted| promoted.unwrap().notifications).concat();
         if promoted.is_empty() {

@@ -179,7 +179,7 @@ async fn what_comes_while_an_endpoint_moves_waits_until_it_has_answered(pool: Pg
         ("PENDING", Some("UNVERIFIED"))
     );
     let promote = async || {
-        let promoting = store.promote_first_attempts(now, None, 10, 10, LONG);
+        let promoting = store.promote_first_attempts(now, None, &[], 10, 10, LONG);
         promoting.await.unwrap().notifications.len()
     };
     assert_eq!(promote().await, 0);

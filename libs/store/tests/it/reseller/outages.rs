@@ -132,12 +132,12 @@ async fn every_class_can_be_held(pool: PgPool) {
 async fn promoted(store: &Store) -> (usize, usize, usize) {
     let now = SystemClock.now() + TimeDelta::days(1);
     let first = store
-        .promote_first_attempts(now, None, 100, 100, QUEUE_LEASE)
+        .promote_first_attempts(now, None, &[], 100, 100, QUEUE_LEASE)
         .await
         .unwrap()
         .notifications;
     let retries = store
-        .promote_retries(now, None, 100, 100, QUEUE_LEASE)
+        .promote_retries(now, None, &[], 100, 100, QUEUE_LEASE)
         .await
         .unwrap()
         .notifications;

@@ -1,6 +1,6 @@
 //! Promotion of first attempts: an equal share of each subscription.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
@@ -19,7 +19,7 @@ use crate::scene::LONG;
 
 async fn promote(store: &Store, share: u32, limit: u32) -> Vec<PromotedNotification> {
     store
-        .promote_first_attempts(SystemClock.now(), None, share, limit, LONG)
+        .promote_first_attempts(SystemClock.now(), None, &[], share, limit, LONG)
         .await
         .unwrap()
         .notifications
@@ -116,6 +116,31 @@ async fn it_is_said_of_those_alone_whose_subscription_has_more(pool: PgPool) {
     }
 }
 
+/// An engine does not come back for one whose requests per second are used up.
+#[testkit::database_test]
+async fn those_promoted_in_part_are_told_and_those_left_to_engines_are_passed_over(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let much = SubscriptionRow::active().make(&pool).await;
+    let little = SubscriptionRow::active().make(&pool).await;
+    let paced = SubscriptionRow::active().requests_per_second(5).make(&pool).await;
+    for (subscription, count) in [(much, 4), (little, 2), (paced, 4)] {
+        notifications(&pool, NotificationState::Pending, subscription, count).await;
+    }
+    for (left, partly, expected) in [
+        (vec![], vec![much], vec![(much, 2), (little, 2), (paced, 2)]),
+        (vec![little, much], vec![], vec![(paced, 2)]),
+        (vec![little, paced], vec![], vec![(much, 2)]),
+    ] {
+        let promoted = store
+            .promote_first_attempts(SystemClock.now(), None, &left, 2, 100, LONG)
+            .await
+            .unwrap();
+        assert_eq!(promoted.partly, HashSet::from_iter(partly));
+        let expected: BTreeMap<Uuid, usize> = expected.into_iter().collect();
+        assert_eq!(by_subscription(&promoted.notifications), expected);
+    }
+}
+
 #[testkit::database_test]
 async fn when_there_is_room_for_few_who_has_waited_longest_comes_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
@@ -156,7 +181,7 @@ async fn a_statement_looks_at_some_hundred_subscriptions_and_the_next_ones_at_th
     let (mut promoted, mut after, mut statements) = (Vec::new(), None, 0);
     loop {
         let part = store
-            .promote_first_attempts(SystemClock.now(), after, 8, 100, LONG)
+            .promote_first_attempts(SystemClock.now(), after, &[], 8, 100, LONG)
             .await
             .unwrap();
         promoted.extend(part.notifications);

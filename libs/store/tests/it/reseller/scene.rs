@@ -98,7 +98,7 @@ pub(crate) async fn promote_due(
 ) -> Vec<(NotificationId, bool)> {
     let released = release(store, pool, at).await;
     let retries = store
-        .promote_retries(at, None, 1_000, 1_000, LONG)
+        .promote_retries(at, None, &[], 1_000, 1_000, LONG)
         .await
         .unwrap()
         .notifications;

@@ -80,7 +80,10 @@ async fn drive(
     };
     match event {
         Event::Enqueue => {
-            let first = store.promote_first_attempts(now, None, 9, 9, LONG).await.unwrap();
+            let first = store
+                .promote_first_attempts(now, None, &[], 9, 9, LONG)
+                .await
+                .unwrap();
             first
                 .notifications
                 .iter()

@@ -5,9 +5,10 @@ WITH gone AS (
       AND NOT EXISTS (SELECT FROM notifications n WHERE n.subscription_id = s.id AND n.reseller_id <> '')
     ORDER BY s.deleted_at LIMIT $2 FOR UPDATE OF s SKIP LOCKED),
 secrets AS (DELETE FROM signing_secrets c USING gone g WHERE c.subscription_id = g.id),
-budgets AS (DELETE FROM subscription_budgets c USING gone g WHERE c.subscription_id = g.id),
-paces AS (DELETE FROM subscription_paces c USING gone g WHERE c.subscription_id = g.id),
-sidelines AS (DELETE FROM subscription_sidelines c USING gone g WHERE c.subscription_id = g.id),
+-- An array of one is looked up, as in the claims.
+budgets AS (DELETE FROM subscription_budgets c USING gone g WHERE c.subscription_id = ANY (ARRAY[g.id])),
+paces AS (DELETE FROM subscription_paces c USING gone g WHERE c.subscription_id = ANY (ARRAY[g.id])),
+sidelines AS (DELETE FROM subscription_sidelines c USING gone g WHERE c.subscription_id = ANY (ARRAY[g.id])),
 requests AS (DELETE FROM quota_requests c USING gone g WHERE c.subscription_id = g.id),
 replays AS (DELETE FROM replays c USING gone g WHERE c.subscription_id = g.id),
 mails AS (DELETE FROM emails c USING gone g WHERE c.subscription_id = g.id),

@@ -29,20 +29,25 @@ pace AS (
     FROM subscription_paces p
     WHERE p.subscription_id = ANY (ARRAY(SELECT DISTINCT subscription_id FROM due
                                          WHERE obstacle IS NULL AND rate IS NOT NULL))
+      -- Locked after the budgets, whatever the plan.
+      AND (SELECT count(*) FROM budget) >= 0
     ORDER BY p.subscription_id FOR UPDATE),
 -- The time once the locks are held: slots that passed while it waited for them would all be used at once.
 moment AS MATERIALIZED (
     SELECT clock_timestamp() AS at
     FROM (SELECT count(*) FROM budget) AS b CROSS JOIN (SELECT count(*) FROM pace) AS p),
 asked AS (
-    SELECT d.*, b.release_at IS NOT NULL AND NOT d.released AS behind,
+    SELECT d.*, p.next_slot_at, b.release_at IS NOT NULL AND NOT d.released AS behind,
            -- Without a row to count in it waits; `greatest` would take nothing for no use.
            CASE WHEN b.day IS NULL OR b.day > $7 THEN 0
                 ELSE greatest(0, d.quota - greatest(0, b.used - b.quota::bigint * ($7 - b.day))) END AS free,
            count(*) FILTER (WHERE d.obstacle IS NULL AND d.uncharged
                               AND (b.release_at IS NULL OR d.released))
                OVER (PARTITION BY d.subscription_id ORDER BY d.id) AS rank
-    FROM due d LEFT JOIN budget b ON b.subscription_id = d.subscription_id),
+    -- What is locked is of subscriptions in `due`, so that FULL finds what LEFT would. That compared each row with each; FULL cannot.
+    FROM due d
+    FULL JOIN budget b ON b.subscription_id = d.subscription_id
+    FULL JOIN pace p ON p.subscription_id = d.subscription_id),
 charged AS (
     SELECT a.*, CASE
                WHEN a.obstacle IS NOT NULL THEN a.obstacle
@@ -52,21 +57,22 @@ charged AS (
     FROM asked a),
 slotted AS (
     -- Further ahead than slots are given out is what an earlier version reserved, or a clock that was set back.
-    SELECT c.id, CASE WHEN p.next_slot_at > m.at + $8::interval + interval '5 seconds' THEN m.at
-                      ELSE greatest(p.next_slot_at, m.at) END + interval '1 second' / c.rate
-               * (row_number() OVER (PARTITION BY c.subscription_id ORDER BY c.id) - 1) AS slot_at
-    FROM charged c JOIN pace p ON p.subscription_id = c.subscription_id CROSS JOIN moment m
-    WHERE c.obstacle_or_line IS NULL AND c.rate IS NOT NULL),
+    SELECT c.*, m.at, CASE WHEN c.obstacle_or_line IS NULL AND c.rate IS NOT NULL AND c.next_slot_at IS NOT NULL THEN
+               CASE WHEN c.next_slot_at > m.at + $8::interval + interval '5 seconds' THEN m.at
+                    ELSE greatest(c.next_slot_at, m.at) END + interval '1 second' / c.rate
+               * (count(*) FILTER (WHERE c.obstacle_or_line IS NULL)
+                      OVER (PARTITION BY c.subscription_id ORDER BY c.id) - 1) END AS slot_at
+    FROM charged c CROSS JOIN moment m),
 planned AS (
-    SELECT c.*, t.slot_at, CASE
-               WHEN c.obstacle_or_line IS NOT NULL THEN c.obstacle_or_line
-               WHEN t.slot_at > m.at + $8::interval OR (t.slot_at IS NULL AND c.rate IS NOT NULL) THEN 'RATE'
+    SELECT s.*, CASE
+               WHEN s.obstacle_or_line IS NOT NULL THEN s.obstacle_or_line
+               WHEN s.slot_at > s.at + $8::interval OR (s.slot_at IS NULL AND s.rate IS NOT NULL) THEN 'RATE'
                ELSE 'CLAIM' END AS verdict,
            -- As `cancel_notifications` has it: what was accepted before it was to be sent again stays delivered.
-           CASE WHEN c.obstacle IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED') AND c.resent_after > 0 THEN
+           CASE WHEN s.obstacle IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED') AND s.resent_after > 0 THEN
                (SELECT max(a.started_at + coalesce(a.millis, 0) * interval '1 millisecond') FROM delivery_attempts a
-                WHERE a.notification_id = c.id AND a.number <= c.resent_after AND a.status = 'OK') END AS delivered_at
-    FROM charged c LEFT JOIN slotted t ON t.id = c.id CROSS JOIN moment m),
+                WHERE a.notification_id = s.id AND a.number <= s.resent_after AND a.status = 'OK') END AS delivered_at
+    FROM slotted s),
 counted AS (
     UPDATE subscription_budgets b
     SET day = CASE WHEN g.granted > 0 THEN $7 ELSE b.day END,

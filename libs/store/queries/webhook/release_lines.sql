@@ -1,9 +1,10 @@
 WITH line AS (
-    SELECT b.subscription_id,
+    SELECT i.id AS subscription_id,
            s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
            AND NOT EXISTS (SELECT FROM subscription_sidelines l
-                           WHERE l.subscription_id = s.id AND l.lane = 'first'
-                             AND l.outage_until BETWEEN now() AND now() + $15::interval) AS sendable,
+                           WHERE l.subscription_id = i.id AND l.lane = 'first'
+                             AND l.outage_until BETWEEN now() AND now() + $15::interval
+                           OFFSET 0) AS sendable,
            coalesce(s.requests_per_second, $9) IS NOT NULL AS rated,
            CASE WHEN b.day > $4 THEN 0
                 ELSE greatest(0, ceil(coalesce(s.daily_quota, $8)
@@ -15,12 +16,16 @@ WITH line AS (
                          now() + $10::interval - CASE WHEN p.next_slot_at > now() + interval '7 seconds' THEN now()
                                                       ELSE greatest(p.next_slot_at, now()) END))) END AS by_rate
     FROM UNNEST($1::uuid[]) AS i(id)
-    JOIN subscription_budgets b ON b.subscription_id = i.id
-    JOIN subscriptions s ON s.id = b.subscription_id
-    LEFT JOIN subscription_paces p ON p.subscription_id = b.subscription_id
+    -- `OFFSET 0` keeps these from being joined: a plan made while the tables were empty compared each of their rows with each of the lines.
+    CROSS JOIN LATERAL (
+        SELECT day, used, quota, changed_at FROM subscription_budgets WHERE subscription_id = i.id OFFSET 0) b
+    CROSS JOIN LATERAL (
+        SELECT state, suspended, deleted_at, daily_quota, requests_per_second FROM subscriptions
+        WHERE id = i.id OFFSET 0) s
+    LEFT JOIN LATERAL (SELECT next_slot_at FROM subscription_paces WHERE subscription_id = i.id OFFSET 0) p ON true
     LEFT JOIN LATERAL (
         SELECT n.created_at FROM notifications n
-        WHERE n.subscription_id = b.subscription_id AND n.status = 'SCHEDULED'
+        WHERE n.subscription_id = i.id AND n.status = 'SCHEDULED'
         ORDER BY n.next_attempt_at, n.id LIMIT 1) h ON true),
 room AS (
     SELECT *, CASE WHEN sendable THEN least(by_quota, by_rate, $2::bigint)::bigint ELSE 0 END AS count FROM line),
@@ -62,5 +67,6 @@ looked_at AS (
         ON found.subscription_id = r.subscription_id
     LEFT JOIN (SELECT subscription_id, count(*) AS count FROM promoted GROUP BY subscription_id) AS gone
         ON gone.subscription_id = r.subscription_id
-    WHERE b.subscription_id = r.subscription_id)
+    -- An array of one is looked up, as in the claims.
+    WHERE b.subscription_id = ANY (ARRAY[r.subscription_id]))
 SELECT id AS "id!", subscription_id AS "subscription_id!" FROM promoted ORDER BY created_at, id

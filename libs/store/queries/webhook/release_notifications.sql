@@ -31,7 +31,8 @@ in_line AS (
                  count(*) FILTER (WHERE c.charged_on = o.day) AS charged
           FROM claimed c JOIN counted o ON o.subscription_id = c.subscription_id
           WHERE c.postponed_to IS NOT NULL AND c.attempts = 1 GROUP BY c.subscription_id) AS p
-    WHERE b.subscription_id = p.subscription_id),
+    -- An array of one is looked up, as in the claims.
+    WHERE b.subscription_id = ANY (ARRAY[p.subscription_id])),
 attempt AS (
     DELETE FROM delivery_attempts a USING claimed c
     WHERE a.notification_id = c.id AND a.number = c.attempts AND a.status = 'IN_PROCESS')

@@ -188,8 +188,7 @@ impl Store {
             INSERT INTO subscription_budgets AS b (subscription_id, day, used, quota, release_at)
             SELECT h.subscription_id, $1, 0, $2, now() FROM hop h
             WHERE h.subscription_id IS NOT NULL
-              AND NOT EXISTS (SELECT FROM subscription_budgets o
-                              WHERE o.subscription_id = h.subscription_id AND o.release_at IS NOT NULL)
+              AND (SELECT o.release_at FROM subscription_budgets o WHERE o.subscription_id = h.subscription_id OFFSET 0) IS NULL
             ORDER BY h.subscription_id
             ON CONFLICT (subscription_id) DO UPDATE SET release_at = coalesce(b.release_at, excluded.release_at)
             "#,
@@ -307,7 +306,9 @@ impl Store {
             r#"
             SELECT s.id, s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?", b.quota AS "quota?",
                    now() AS "now!"
-            FROM subscriptions s LEFT JOIN subscription_budgets b ON b.subscription_id = s.id
+            FROM subscriptions s
+            LEFT JOIN LATERAL (
+                SELECT day, used, quota FROM subscription_budgets WHERE subscription_id = s.id OFFSET 0) b ON true
             WHERE s.id = ANY ($1)
             "#,
             subscriptions,

@@ -109,7 +109,8 @@ impl Store {
                 WHERE subscription_id = ANY ($2) AND lane = $1 AND outage_until IS NOT NULL
                 ORDER BY subscription_id FOR UPDATE)
             UPDATE subscription_sidelines l SET outage_class = NULL, outage_until = NULL
-            FROM released r WHERE l.subscription_id = r.subscription_id AND l.lane = $1
+            -- An array of one is looked up, as in the claims.
+            FROM released r WHERE l.subscription_id = ANY (ARRAY[r.subscription_id]) AND l.lane = $1
             "#,
             lane,
             released,

@@ -155,7 +155,8 @@ pub(super) async fn change_limits(
             RETURNING id)
         UPDATE subscription_budgets b
         SET changed_at = now(), release_at = CASE WHEN b.release_at IS NOT NULL THEN now() END
-        FROM changed c WHERE b.subscription_id = c.id
+        -- An array of one is looked up, as in the claims.
+        FROM changed c WHERE b.subscription_id = ANY (ARRAY[c.id])
         "#,
         subscription,
         bounded(limits.daily_quota),

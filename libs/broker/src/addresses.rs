@@ -6,6 +6,9 @@ use crate::Error;
 
 /// Heartbeat interval in seconds. A peer that is silent for two intervals is taken for dead.
 const HEARTBEAT_SECONDS: u16 = 6;
+/// Largest frame in bytes. The AMQP client keeps a buffer of 32 frames for each direction of a connection, which are 8 MiB with what the
+/// server proposes (128 KiB). Messages of ours fit into one frame of this size with all their properties; longer bodies come in several.
+const FRAME_BYTES: u32 = 16 * 1024;
 const SEPARATOR: char = ',';
 const SCHEMES: [&str; 2] = ["amqp://", "amqps://"];
 
@@ -77,6 +80,7 @@ fn parse(url: &str) -> Result<AMQPUri, Error> {
         });
     }
     uri.query.heartbeat.get_or_insert(HEARTBEAT_SECONDS);
+    uri.query.frame_max.get_or_insert(FRAME_BYTES);
     Ok(uri)
 }
 
@@ -95,6 +99,17 @@ mod tests {
         assert_eq!(uri.query.heartbeat, Some(HEARTBEAT_SECONDS));
         let uri = parse("amqp://localhost?heartbeat=2").expect("valid");
         assert_eq!(uri.query.heartbeat, Some(2));
+    }
+
+    #[test]
+    fn url_without_a_size_of_frames_gets_ours_and_a_message_of_ours_fits_into_one() {
+        let uri = parse("amqp://u:p@localhost:5673/%2f").expect("valid");
+        let size = uri.query.frame_max.expect("given");
+        // Smaller ones are refused by RabbitMQ since 4.1.
+        assert!(size >= 8 * 1024);
+        assert!(size as usize > 2 * crate::envelope::MAX_BYTES);
+        let uri = parse("amqp://localhost?frame_max=131072").expect("valid");
+        assert_eq!(uri.query.frame_max, Some(131_072));
     }
 
     #[test]

@@ -40,17 +40,27 @@ impl Batch {
     }
 }
 
-/// Takes what else comes until then, up to `most` in all.
+/// Takes what else comes until then, up to `most` in all. It sleeps meanwhile: there is nothing to do for an outcome before that, and to be woken
+/// by each wakes a thread of the runtime when the load is moderate. Where none can come any more it does not wait.
 pub(crate) async fn gather<T>(
     outbox: &mut mpsc::Receiver<T>,
     batch: &mut Vec<T>,
     most: usize,
     until: Instant,
 ) {
-    let taking =
-        async { while batch.len() < most && outbox.recv_many(batch, most - batch.len()).await > 0 {} };
-    // What was taken when the time is over stays taken.
-    let _ = tokio::time::timeout_at(until.into(), taking).await;
+    take(outbox, batch, most);
+    if batch.len() < most && !outbox.is_closed() {
+        tokio::time::sleep_until(until.into()).await;
+        take(outbox, batch, most);
+    }
+}
+
+fn take<T>(outbox: &mut mpsc::Receiver<T>, batch: &mut Vec<T>, most: usize) {
+    while batch.len() < most
+        && let Ok(one) = outbox.try_recv()
+    {
+        batch.push(one);
+    }
 }
 
 /// Writes outcomes, tells `note` of each whether it was accepted, and returns their messages, which may be settled now.

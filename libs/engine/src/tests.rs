@@ -2,7 +2,10 @@
 //! those pieces promise without a broker and a database.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use telemetry::traces::Span;
@@ -316,4 +319,29 @@ async fn outcomes_are_gathered_until_a_batch_is_full_or_none_can_come() {
     drop(outbox);
     gather(&mut outcomes, &mut batch, BATCH, late).await;
     assert_eq!(batch, [0, 1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn an_outcome_that_comes_while_others_are_gathered_wakes_nothing_and_is_taken_when_the_time_is_over() {
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let (outbox, mut outcomes) = mpsc::channel(BATCH);
+    let mut batch = vec![0];
+    let wakes = Arc::new(Wakes::default());
+    {
+        let late = Instant::now() + Duration::from_secs(86_400);
+        let mut gathering = pin!(gather(&mut outcomes, &mut batch, BATCH, late));
+        let waker = Waker::from(wakes.clone());
+        let polled = gathering.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        outbox.send(1).await.unwrap();
+    }
+    assert_eq!(wakes.0.load(Ordering::SeqCst), 0);
+    gather(&mut outcomes, &mut batch, BATCH, Instant::now()).await;
+    assert_eq!(batch, [0, 1]);
 }

@@ -18,9 +18,9 @@ use tracing_subscriber::{Layer as _, Registry};
 use crate::otlp::{Points, SCOPE, Signal};
 use crate::{Error, logs, otlp, recorder};
 
-/// How often the recorder folds observations into its buckets. It does so at every scrape too; this bounds its memory when no one
-/// scrapes.
-const UPKEEP: Duration = Duration::from_secs(5);
+/// How often the recorder folds observations into its buckets. Until then it keeps each, in 16 bytes: with 7,000 deliveries a second, of which
+/// each has three, that is a third of a megabyte a second.
+const UPKEEP: Duration = Duration::from_secs(1);
 
 /// The broker's client has a span for the life of each connection, which belongs to no request's trace.
 const BROKER_CLIENT: &str = "lapin";

@@ -101,7 +101,8 @@ async fn deliver_unless_paused(lane: Lane, tools: &Tools, shutdown: &Shutdown) {
 /// The state of the loop.
 pub(crate) struct RunLoop {
     lane: Lane,
-    tools: Tools,
+    /// Shared with every attempt: each of them would otherwise count a dozen references up and down that all threads share.
+    tools: Arc<Tools>,
     policy: RetryPolicy,
     pub(crate) claimer: Arc<Claimer>,
     pub(crate) outages: Arc<Outages>,
@@ -196,7 +197,7 @@ impl Engine {
                 endpoints,
                 stop: shutdown.token(),
             }),
-            tools: self.tools,
+            tools: Arc::new(self.tools),
             scheduler,
             claiming: 0,
             linger: Linger::new(PACES),

@@ -1,6 +1,6 @@
 //! Questions to the database that are asked together: what has come while the last statement ran is the next one.
 //!
-//! It deliberately holds nothing back to make batches larger.
+//! It deliberately waits for nothing that is not under way already to make batches larger.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use http_api::Outage;
 use lifecycle::TaskGroup;
 use metrics::Histogram;
 use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 /// How long the database may take for one of them.
@@ -92,11 +93,20 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> Batch<Q, A> {
 
 impl<Q: Send + Sync + 'static, A: Send + 'static, S: Statement<Q, A>> Worker<Q, A, S> {
     async fn run(self) {
-        let mut taken = Vec::with_capacity(self.sizes.most);
+        let most = self.sizes.most;
+        let mut taken = Vec::with_capacity(most);
+        let mut queue = self.questions.lock().await;
         loop {
-            let mut queue = self.questions.lock().await;
-            if queue.recv_many(&mut taken, self.sizes.most).await == 0 {
+            if queue.recv_many(&mut taken, most).await == 0 {
                 return;
+            }
+            // Tasks that can run now run first, and requests that have arrived are read: what they ask costs next to nothing as
+            // a part of this statement, and as much as this one if it comes after it.
+            yield_now().await;
+            while taken.len() < most
+                && let Ok(question) = queue.try_recv()
+            {
+                taken.push(question);
             }
             // A caller that has gone was told that it got no answer.
             let open = taken.drain(..).filter(|(_, answer)| !answer.is_closed());
@@ -108,9 +118,11 @@ impl<Q: Send + Sync + 'static, A: Send + 'static, S: Statement<Q, A>> Worker<Q, 
             let alone = self.sizes.alone;
             // A timer, even one of no time at all, runs until the next millisecond.
             let is_answered = !alone.is_zero() && timeout(alone, answering.as_mut()).await.is_ok();
+            // Where one statement at a time is enough this worker goes on: to wake another one would only take time.
             if !is_answered {
                 drop(queue);
                 answering.await;
+                queue = self.questions.lock().await;
             }
         }
     }
@@ -209,6 +221,37 @@ mod tests {
         let answers = tokio::join!(batch.ask(1), batch.ask(2), batch.ask(3), batch.ask(4));
         assert_eq!(answers, (Ok(2), Ok(4), Ok(6), Ok(8)));
         assert!(asked.load(Ordering::Relaxed) < 4);
+    }
+
+    #[tokio::test]
+    async fn what_others_are_about_to_ask_is_asked_with_it() {
+        let (batch, asked, _shutdown) = batch(1);
+        let second = async {
+            // By then the worker has taken the first question.
+            yield_now().await;
+            batch.ask(2).await
+        };
+        let answers = tokio::join!(batch.ask(1), second);
+        assert_eq!(answers, (Ok(2), Ok(4)));
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn no_statement_has_more_questions_than_it_may() {
+        let (batch, asked, _shutdown) = batch(1);
+        let others = async {
+            yield_now().await;
+            tokio::join!(
+                batch.ask(2),
+                batch.ask(3),
+                batch.ask(4),
+                batch.ask(5),
+                batch.ask(6)
+            )
+        };
+        let (first, others) = tokio::join!(batch.ask(1), others);
+        assert_eq!((first, others), (Ok(2), (Ok(4), Ok(6), Ok(8), Ok(10), Ok(12))));
+        assert_eq!(asked.load(Ordering::Relaxed), 2, "four, and then two");
     }
 
     /// Two questions, the second while the statement of the first is under way. Returns how many statements have begun at once, and how

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 
 /// Text of one frame, final.
@@ -15,6 +15,8 @@ const TEXT: u8 = 0x81;
 const MASK: [u8; 4] = [0; 4];
 /// From here on a length has two bytes of its own.
 const LONG: usize = 126;
+/// Bytes that are read ahead: a notification with what is around it, in one call of the operating system.
+const AHEAD: usize = 1024;
 /// What is not heard within this is given up, so that a run ends whatever a node does.
 const GIVE_UP: Duration = Duration::from_secs(60);
 /// Of all user agents.
@@ -23,7 +25,7 @@ pub(crate) const CHANNEL: &str = "00000000-0000-4000-8000-000000000001";
 /// A user agent that is connected.
 #[derive(Debug)]
 pub(crate) struct UserAgent {
-    stream: TcpStream,
+    stream: BufReader<TcpStream>,
     pub(crate) uaid: String,
     /// The path of its endpoint.
     pub(crate) endpoint: String,
@@ -39,8 +41,9 @@ impl UserAgent {
     async fn open(from: IpAddr, to: SocketAddr, uaid: &str) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((from, 0).into())?;
-        let mut stream = socket.connect(to).await?;
+        let stream = socket.connect(to).await?;
         stream.set_nodelay(true)?;
+        let mut stream = BufReader::with_capacity(AHEAD, stream);
         let request = format!(
             "GET / HTTP/1.1\r\nhost: {to}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
              sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"

@@ -11,7 +11,7 @@ use lifecycle::TaskGroup;
 use metrics::Histogram;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep};
 
 /// How long the database may take for one of them.
 const LIMIT: Duration = Duration::from_secs(8);
@@ -93,8 +93,10 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> Batch<Q, A> {
 
 impl<Q: Send + Sync + 'static, A: Send + 'static, S: Statement<Q, A>> Worker<Q, A, S> {
     async fn run(self) {
-        let most = self.sizes.most;
+        let Sizes { most, alone, .. } = self.sizes;
         let mut taken = Vec::with_capacity(most);
+        // One for all statements: to put it off costs nothing, to begin one wakes the thread that waits for the network.
+        let mut alone_is_over = pin!(sleep(alone));
         let mut queue = self.questions.lock().await;
         loop {
             if queue.recv_many(&mut taken, most).await == 0 {
@@ -115,9 +117,15 @@ impl<Q: Send + Sync + 'static, A: Send + 'static, S: Statement<Q, A>> Worker<Q, 
                 continue;
             }
             let mut answering = pin!(self.answer(questions, waiting));
-            let alone = self.sizes.alone;
             // A timer, even one of no time at all, runs until the next millisecond.
-            let is_answered = !alone.is_zero() && timeout(alone, answering.as_mut()).await.is_ok();
+            let is_answered = !alone.is_zero() && {
+                alone_is_over.as_mut().reset(Instant::now() + alone);
+                tokio::select! {
+                    biased;
+                    () = answering.as_mut() => true,
+                    () = alone_is_over.as_mut() => false,
+                }
+            };
             // Where one statement at a time is enough this worker goes on: to wake another one would only take time.
             if !is_answered {
                 drop(queue);
@@ -168,6 +176,7 @@ mod tests {
 
     use lifecycle::Shutdown;
     use tokio::sync::Semaphore;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -269,19 +278,19 @@ mod tests {
         let asked = || asked.load(Ordering::Relaxed);
         let looking = async {
             let at_once = asked();
-            tokio::time::sleep(alone * 2).await;
+            sleep(alone * 2).await;
             let later = asked();
             let_go.add_permits(1);
             (at_once, later)
         };
         let second = async {
             while asked() == 0 {
-                tokio::task::yield_now().await;
+                yield_now().await;
             }
             tokio::join!(batch.ask(2), async {
                 // As often as all that can be done by then takes turns.
                 for _ in 0..100 {
-                    tokio::task::yield_now().await;
+                    yield_now().await;
                 }
                 looking.await
             })

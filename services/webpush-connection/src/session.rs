@@ -138,7 +138,8 @@ impl Session {
         Ok(())
     }
 
-    /// Does what the machine wants done, in order, until it wants nothing more.
+    /// Does what the machine wants done, in order, until it wants nothing more. It runs twice for each message: what asks storage is in
+    /// futures of their own, which are large.
     async fn act(&mut self) -> Result<(), Ended> {
         while !self.actions.is_empty() {
             for action in std::mem::take(&mut self.actions) {
@@ -146,10 +147,16 @@ impl Session {
                     Action::Send(text) => self.socket.send(text).await?,
                     Action::Ping => self.socket.ping().await?,
                     Action::Ask(question) => {
-                        let answer = self.answer(question).await;
+                        let answer = Box::pin(self.answer(question)).await;
                         self.feed(Event::Answer(answer));
                     }
-                    Action::Settle(acked) => self.settle(acked).await,
+                    Action::Settle(acked) => {
+                        let (with_topic, late) = settle_others(acked);
+                        // Nearly always that was all.
+                        if !(with_topic.is_empty() && late.is_empty()) {
+                            Box::pin(self.settle(with_topic, late)).await;
+                        }
+                    }
                     Action::Tell(told) => told.count(&self.node.metrics),
                     Action::Close(close) => return Err(Ended::ByNode(close)),
                 }
@@ -158,11 +165,9 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the senders that the client has these. What a sender has given up waiting for it stores: then it is taken out of storage.
-    async fn settle(&mut self, acked: Vec<Acked>) {
-        let (with_topic, others): (Vec<_>, Vec<_>) =
-            acked.into_iter().partition(|acked| acked.newer.is_some());
-        let mut late: Vec<_> = others.into_iter().filter_map(Acked::settle).collect();
+    /// Tells the senders of messages with a topic that the client has them, and has what is older deleted. What a sender has given up
+    /// waiting for, as those of `late` have, it stores: then it is taken out of storage.
+    async fn settle(&mut self, with_topic: Vec<Acked>, mut late: Vec<Late>) {
         let has_deleted = self.delete_older_in_time(&with_topic).await;
         let mut newer = Vec::new();
         for acked in with_topic {
@@ -419,6 +424,14 @@ impl Session {
     }
 }
 
+/// Tells the senders of messages without a topic that the client has them. Returns those with a topic, and what its sender has given up
+/// waiting for.
+fn settle_others(acked: Vec<Acked>) -> (Vec<Acked>, Vec<Late>) {
+    let (with_topic, others): (Vec<_>, Vec<_>) = acked.into_iter().partition(|acked| acked.newer.is_some());
+    let late = others.into_iter().filter_map(Acked::settle).collect();
+    (with_topic, late)
+}
+
 impl Acked {
     /// Tells the sender; returns what the sender does not wait for any more.
     fn settle(self) -> Option<Late> {
@@ -449,5 +462,17 @@ mod tests {
     fn the_future_of_an_idle_connection_is_small() {
         let bytes = size_of_future(serve);
         assert!(bytes <= 1536, "{bytes} bytes for each connection");
+    }
+
+    /// The size of the futures that a method makes.
+    fn size_of_work<F>(_: impl FnOnce(&'static mut Session) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// So small that the allocator has it at hand.
+    #[test]
+    fn the_future_of_what_follows_from_a_message_is_small() {
+        let bytes = size_of_work(Session::act);
+        assert!(bytes <= 1024, "{bytes} bytes twice for each message");
     }
 }

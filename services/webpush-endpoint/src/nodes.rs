@@ -2,17 +2,26 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use config::WebpushEndpoint;
-use http::StatusCode;
+use http::{Request, StatusCode, header};
+use http_body_util::Full;
+use lifecycle::error_chain;
 use metrics::Counter;
-use reqwest::{Client, RequestBuilder, redirect};
+use reqwest::{Client, redirect};
 use telemetry::Metric;
+use tokio::time::timeout;
 use uuid::Uuid;
 
+mod plain;
+
 use crate::Error;
+use plain::{Failed, Plain};
 
 /// How long a connection to a node is kept without use: less than nodes keep theirs, so that no request meets one that closes.
 const IDLE: Duration = Duration::from_secs(30);
+const JSON: &str = "application/json";
+const TRACEPARENT: &str = "traceparent";
 
 /// What a node says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +60,10 @@ impl NodeAnswer {
 
 /// The client of all nodes.
 pub(crate) struct Nodes {
+    plain: Plain,
+    /// Longest time until a node answers.
+    timeout: Duration,
+    /// For nodes that are not at a plain URL, above all behind TLS.
     client: Client,
     /// Messages that were taken, which nearly all are.
     taken: Counter,
@@ -68,6 +81,8 @@ impl Nodes {
             .tcp_nodelay(true)
             .build();
         Ok(Self {
+            plain: Plain::new(config.node_connect_timeout),
+            timeout: config.node_timeout,
             client: client.map_err(Error::Client)?,
             taken: answers("push", NodeAnswer::Taken),
         })
@@ -75,12 +90,7 @@ impl Nodes {
 
     /// Hands a message over.
     pub(crate) async fn push(&self, node: &str, uaid: Uuid, body: Vec<u8>) -> NodeAnswer {
-        let request = self
-            .client
-            .put(format!("{node}/push/{uaid}"))
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(body);
-        let answer = ask(request).await;
+        let answer = self.ask(&format!("{node}/push/{uaid}"), body.into()).await;
         if answer == NodeAnswer::Taken {
             self.taken.increment(1);
         } else {
@@ -91,9 +101,70 @@ impl Nodes {
 
     /// Has the node look into the storage.
     pub(crate) async fn check_storage(&self, node: &str, uaid: Uuid) -> NodeAnswer {
-        let answer = ask(self.client.put(format!("{node}/notif/{uaid}"))).await;
+        let answer = self.ask(&format!("{node}/notif/{uaid}"), Bytes::new()).await;
         answers("notif", answer).increment(1);
         answer
+    }
+
+    async fn ask(&self, url: &str, body: Bytes) -> NodeAnswer {
+        let traceparent = telemetry::traceparent::current();
+        match plain::parts(url) {
+            Some((authority, path)) => self.ask_plainly(authority, path, body, traceparent).await,
+            None => self.ask_otherwise(url, body, traceparent).await,
+        }
+    }
+
+    async fn ask_plainly(
+        &self,
+        authority: &str,
+        path: &str,
+        body: Bytes,
+        traceparent: Option<String>,
+    ) -> NodeAnswer {
+        let mut request = Request::put(path).header(header::HOST, authority);
+        if !body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, JSON);
+        }
+        if let Some(traceparent) = traceparent {
+            request = request.header(TRACEPARENT, traceparent);
+        }
+        let request = match request.body(Full::new(body)) {
+            Ok(request) => request,
+            Err(error) => {
+                tracing::warn!(%error, authority, "the URL of a connection node cannot be used");
+                return NodeAnswer::Refused;
+            }
+        };
+        match timeout(self.timeout, self.plain.ask(authority, request)).await {
+            Ok(Ok(status)) => answer_of(status),
+            Ok(Err(Failed::Connecting(_))) => NodeAnswer::Refused,
+            Ok(Err(failed @ Failed::Answering(_))) => {
+                tracing::debug!(error = error_chain(&failed), "a connection node does not answer");
+                NodeAnswer::Silent
+            }
+            Err(_) => {
+                tracing::debug!("a connection node does not answer in time");
+                NodeAnswer::Silent
+            }
+        }
+    }
+
+    async fn ask_otherwise(&self, url: &str, body: Bytes, traceparent: Option<String>) -> NodeAnswer {
+        let mut request = self.client.put(url);
+        if !body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, JSON);
+        }
+        if let Some(traceparent) = traceparent {
+            request = request.header(TRACEPARENT, traceparent);
+        }
+        match request.body(body).send().await {
+            Ok(response) => answer_of(response.status()),
+            Err(error) if error.is_connect() => NodeAnswer::Refused,
+            Err(error) => {
+                tracing::debug!(%error, "a connection node does not answer");
+                NodeAnswer::Silent
+            }
+        }
     }
 }
 
@@ -101,22 +172,11 @@ fn answers(request: &str, answer: NodeAnswer) -> Counter {
     Metric::WebpushNodeAnswers.counter(&[("request", request), ("answer", answer.name())])
 }
 
-async fn ask(request: RequestBuilder) -> NodeAnswer {
-    let request = match telemetry::traceparent::current() {
-        Some(traceparent) => request.header("traceparent", traceparent),
-        None => request,
-    };
-    match request.send().await {
-        Ok(response) => match response.status() {
-            StatusCode::OK => NodeAnswer::Taken,
-            StatusCode::NOT_FOUND => NodeAnswer::Absent,
-            StatusCode::SERVICE_UNAVAILABLE => NodeAnswer::Busy,
-            _ => NodeAnswer::Failed,
-        },
-        Err(error) if error.is_connect() => NodeAnswer::Refused,
-        Err(error) => {
-            tracing::debug!(%error, "a connection node does not answer");
-            NodeAnswer::Silent
-        }
+fn answer_of(status: StatusCode) -> NodeAnswer {
+    match status {
+        StatusCode::OK => NodeAnswer::Taken,
+        StatusCode::NOT_FOUND => NodeAnswer::Absent,
+        StatusCode::SERVICE_UNAVAILABLE => NodeAnswer::Busy,
+        _ => NodeAnswer::Failed,
     }
 }

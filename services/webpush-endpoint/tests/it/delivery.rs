@@ -50,6 +50,17 @@ async fn a_message_for_a_connected_client_goes_to_its_node_and_nowhere_else(pool
 }
 
 #[testkit::database_test]
+async fn a_node_is_asked_whose_url_is_more_than_a_host_and_a_port(pool: PgPool) {
+    let scene = Scene::start(pool).await;
+    let node = Node::start().await;
+    scene.connect(&node.url.replace("http://", "http://user@")).await;
+    scene.send().await;
+    assert_eq!(node.kinds(), ["push"]);
+    assert!(scene.waiting().await.is_empty());
+    scene.stop().await;
+}
+
+#[testkit::database_test]
 async fn a_message_for_a_client_that_is_away_waits_for_it(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let id = scene.send().await;

@@ -263,15 +263,19 @@ impl RunLoop {
     }
 
     /// Puts notifications back into the database.
-    pub(crate) fn put_aside(&mut self, over: Vec<(NotificationId, Message)>, why: SpillReason) {
+    pub(crate) fn put_aside(&mut self, over: Vec<Turn<Message>>, why: SpillReason) {
         if over.is_empty() {
             return;
         }
         self.settling += 1;
-        let (claimer, done) = (self.claimer.clone(), self.done.clone());
+        let claimer = self.claimer.clone();
+        let mut subscriptions: Vec<Uuid> = over.iter().map(|turn| turn.subscription).collect();
+        subscriptions.sort_unstable();
+        subscriptions.dedup();
+        let putting = UnderWay::new(Done::PutAside(subscriptions), self.done.clone());
         tokio::spawn(async move {
             spill(&claimer, over, why).await;
-            let _ = done.send(Done::Settled);
+            drop(putting);
         });
     }
 
@@ -327,6 +331,12 @@ impl RunLoop {
         match done {
             Done::Attempted(subscription) => self.scheduler.release(subscription, 1),
             Done::Settled => self.settling -= 1,
+            Done::PutAside(subscriptions) => {
+                self.settling -= 1;
+                for subscription in subscriptions {
+                    self.scheduler.note_put_aside(subscription);
+                }
+            }
             Done::Claimed(turns, claimed) => {
                 self.claiming -= 1;
                 self.begin_turns(turns, claimed);
@@ -443,8 +453,9 @@ async fn until(time: Option<Instant>) {
 }
 
 /// Puts notifications back into the database, for as long as it takes; after the stop their messages go back instead.
-async fn spill(claimer: &Claimer, over: Vec<(NotificationId, Message)>, why: SpillReason) {
-    let (ids, mut messages): (Vec<NotificationId>, Vec<Message>) = over.into_iter().unzip();
+async fn spill(claimer: &Claimer, over: Vec<Turn<Message>>, why: SpillReason) {
+    let over = over.into_iter().map(|turn| (turn.id, turn.message));
+    let (ids, mut messages): (Vec<NotificationId>, Vec<Message>) = over.unzip();
     for message in &mut messages {
         spans::not_attempted(&mut message.span, "sidelined");
     }

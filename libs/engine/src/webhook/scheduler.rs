@@ -32,13 +32,13 @@ pub(crate) struct FairScheduler<M> {
     subscriptions: HashMap<Uuid, Subscription<M>>,
     /// Those with something waiting, in the order of their turns. Each is in it once.
     turns: VecDeque<Uuid>,
-    /// Those that may have more in the database, in the order of their turns, and those of which that is no longer so. Each is in it
+    /// Those that may have something in the database, in the order of their turns, and those of which that is no longer so. Each is in it
     /// once.
     backlogs: VecDeque<Uuid>,
     /// What is to go to the database, behind what waits there.
-    behind: Vec<(NotificationId, M)>,
+    behind: Vec<Turn<M>>,
     /// What is to go to the database because its subscription is sent nothing but probes.
-    withheld: Vec<(NotificationId, M)>,
+    withheld: Vec<Turn<M>>,
     waiting: usize,
     in_flight: usize,
 }
@@ -49,6 +49,8 @@ struct Subscription<M> {
     in_turns: bool,
     /// Whether more of it may wait in the database.
     backlog: bool,
+    /// Whether some of it has been put aside since the engine began to look there last.
+    put_aside: bool,
     in_backlogs: bool,
     /// Whether the engine is fetching that.
     fetching: bool,
@@ -63,6 +65,7 @@ impl<M> Default for Subscription<M> {
             in_flight: 0,
             in_turns: false,
             backlog: false,
+            put_aside: false,
             in_backlogs: false,
             fetching: false,
             withheld: false,
@@ -70,7 +73,8 @@ impl<M> Default for Subscription<M> {
     }
 }
 
-/// A notification whose turn it is. Its slot is taken until [`FairScheduler::release`].
+/// A notification that leaves the scheduler: its turn has come, and its slot is taken until [`FairScheduler::release`]; or it goes to the
+/// database.
 pub(crate) struct Turn<M> {
     pub(crate) subscription: Uuid,
     pub(crate) id: NotificationId,
@@ -101,16 +105,21 @@ impl<M> FairScheduler<M> {
     /// Takes a notification in.
     pub(crate) fn arrive(&mut self, subscription: Uuid, id: NotificationId, message: M) {
         let entry = self.subscriptions.entry(subscription).or_default();
+        let turn = Turn {
+            subscription,
+            id,
+            message,
+        };
         if entry.withheld {
-            self.withheld.push((id, message));
+            self.withheld.push(turn);
             return;
         }
         if entry.backlog {
             // Else the newest would always find room, and what waits in the database never would.
-            self.behind.push((id, message));
+            self.behind.push(turn);
             return;
         }
-        entry.waiting.push_back((id, message));
+        entry.waiting.push_back((turn.id, turn.message));
         self.waiting += 1;
         if !entry.in_turns {
             entry.in_turns = true;
@@ -120,7 +129,7 @@ impl<M> FairScheduler<M> {
 
     /// What goes to the database: what came while more of its subscription waits there, and what there is no room for,
     /// taken from the subscription with the most waiting, the newest half at once.
-    pub(crate) fn overflow(&mut self) -> Vec<(NotificationId, M)> {
+    pub(crate) fn overflow(&mut self) -> Vec<Turn<M>> {
         let mut over = std::mem::take(&mut self.behind);
         if self.waiting <= self.capacity.buffer {
             return over;
@@ -145,7 +154,7 @@ impl<M> FairScheduler<M> {
                 .make_contiguous()
                 .sort_unstable_by_key(|(id, _)| *id);
             self.waiting -= entry.waiting.len() - kept;
-            over.extend(entry.waiting.drain(kept..));
+            over.extend(of(subscription, entry.waiting.drain(kept..)));
             self.note_backlog(subscription);
         }
         over
@@ -197,7 +206,25 @@ impl<M> FairScheduler<M> {
             return;
         }
         entry.backlog = true;
-        if !entry.in_backlogs {
+        self.list_backlog(subscription);
+    }
+
+    /// Notes that something of a subscription was put into the database just now. A fetch that is under way, or has ended meanwhile, may have
+    /// looked before that, and promoters leave it to the engine. What comes for the subscription does not go behind it for that alone: that
+    /// would be put aside as well, and so on for as long as something comes.
+    pub(crate) fn note_put_aside(&mut self, subscription: Uuid) {
+        let entry = self.subscriptions.entry(subscription).or_default();
+        if entry.withheld {
+            return;
+        }
+        entry.put_aside = true;
+        self.list_backlog(subscription);
+    }
+
+    fn list_backlog(&mut self, subscription: Uuid) {
+        if let Some(entry) = self.subscriptions.get_mut(&subscription)
+            && !entry.in_backlogs
+        {
             entry.in_backlogs = true;
             self.backlogs.push_back(subscription);
         }
@@ -215,6 +242,7 @@ impl<M> FairScheduler<M> {
                 && slots > 0
             {
                 entry.fetching = true;
+                entry.put_aside = false;
                 entry.in_flight += slots;
                 self.in_flight += slots;
                 fetches.push(Fetch { subscription, slots });
@@ -242,7 +270,8 @@ impl<M> FairScheduler<M> {
             let Some(entry) = self.subscriptions.get_mut(&subscription) else {
                 continue;
             };
-            if !entry.backlog {
+            // One that is being fetched may turn out to have more.
+            if !entry.backlog && !entry.put_aside && !entry.fetching {
                 entry.in_backlogs = false;
                 self.forget_if_idle(subscription);
                 continue;
@@ -270,12 +299,13 @@ impl<M> FairScheduler<M> {
         let entry = self.subscriptions.entry(subscription).or_default();
         entry.withheld = true;
         entry.backlog = false;
+        entry.put_aside = false;
         self.waiting -= entry.waiting.len();
-        self.withheld.extend(entry.waiting.drain(..));
+        self.withheld.extend(of(subscription, entry.waiting.drain(..)));
     }
 
     /// What goes to the database because its subscription is sent nothing but probes.
-    pub(crate) fn take_withheld(&mut self) -> Vec<(NotificationId, M)> {
+    pub(crate) fn take_withheld(&mut self) -> Vec<Turn<M>> {
         std::mem::take(&mut self.withheld)
     }
 
@@ -330,13 +360,13 @@ impl<M> FairScheduler<M> {
         self.turns.clear();
         let waiting = self.subscriptions.values_mut().flat_map(|entry| {
             entry.in_turns = false;
-            entry.waiting.drain(..)
+            entry.waiting.drain(..).map(|(_, message)| message)
         });
         self.behind
             .drain(..)
             .chain(self.withheld.drain(..))
+            .map(|turn| turn.message)
             .chain(waiting)
-            .map(|(_, message)| message)
             .collect()
     }
 
@@ -365,6 +395,18 @@ impl<M> FairScheduler<M> {
             self.subscriptions.remove(&subscription);
         }
     }
+}
+
+/// These of one subscription, as they leave.
+fn of<M>(
+    subscription: Uuid,
+    waiting: impl Iterator<Item = (NotificationId, M)>,
+) -> impl Iterator<Item = Turn<M>> {
+    waiting.map(move |(id, message)| Turn {
+        subscription,
+        id,
+        message,
+    })
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub(crate) enum Done {
     Probed(Fetch, Option<Claimed>),
     /// An attempt is over, or was dropped.
     Attempted(Uuid),
+    /// Something of each of these was put into the database, unless that failed.
+    PutAside(Vec<Uuid>),
     Settled,
 }
 

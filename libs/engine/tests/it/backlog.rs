@@ -69,6 +69,54 @@ async fn what_the_engine_has_no_room_for_waits_in_the_database_and_is_fetched(mu
     assert_eq!((report.received, report.distinct_ids), (3_000, 3_000));
 }
 
+/// The database takes so long to put it aside that nothing is found there when the engine looks.
+#[testkit::test]
+async fn what_is_put_aside_after_the_backlog_was_looked_for_is_fetched_all_the_same(mut it: Installation) {
+    it.config.reseller.delivery.max_in_flight_per_subscription = 1;
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    let slow = Rule {
+        delay_millis: Some(5_000),
+        times: Some(1),
+        ..Rule::default()
+    };
+    rig.script(vec![slow]);
+    let accepted = rig.accept(2).await;
+    let [first, late] = [&accepted[..1], &accepted[1..]];
+    sqlx::query("UPDATE notifications SET reason = 'BACKLOG' WHERE id = $1")
+        .bind(first[0].id.uuid())
+        .execute(&rig.it.pool)
+        .await
+        .expect("it is marked as promoted in part");
+    let mut locking = rig.it.pool.begin().await.expect("a transaction");
+    sqlx::query("SELECT FROM notifications WHERE id = $1 FOR UPDATE")
+        .bind(late[0].id.uuid())
+        .execute(&mut *locking)
+        .await
+        .expect("it is locked");
+    let engine = rig.start(Lane::First).await;
+    rig.publish(Queue::ResellerReady, first).await;
+    rig.in_flight_becomes(1).await;
+    rig.publish(Queue::ResellerReady, late).await;
+    eventually("it to be put aside", async || {
+        let waiting: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
+        .fetch_one(&rig.it.pool)
+        .await
+        .expect("sessions can be counted");
+        (waiting > 0).then_some(())
+    })
+    .await;
+    rig.count_becomes(NotificationStatus::Sent, 1).await;
+    // Delivered when the engine has looked for the backlog, and does not expect one any more.
+    rig.send(1).await;
+    rig.count_becomes(NotificationStatus::Sent, 2).await;
+    locking.rollback().await.expect("it is unlocked");
+    rig.count_becomes(NotificationStatus::Sent, 3).await;
+    engine.stop().await;
+}
+
 #[testkit::test]
 async fn engines_that_share_a_backlog_send_each_once(it: Installation) {
     let rig = Rig::new(it).await;

@@ -243,7 +243,8 @@ fn lease(context: &Context) -> Duration {
 }
 
 /// How many notifications may be promoted at once: none while the broker takes no messages or the lane is paused, which
-/// would only mark rows that have to be marked back.
+/// would only mark rows that have to be marked back. Otherwise as many as the queue takes messages: each is about one notification or
+/// more, so that none is refused. How many of them engines keep is not known here; they put aside the others, and come back for them.
 async fn room(context: &Context, queue: Queue) -> Result<u32, JobError> {
     if !context.may_promote(Lane::Reseller, queue).await? {
         return Ok(0);

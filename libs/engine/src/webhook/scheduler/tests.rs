@@ -101,14 +101,14 @@ fn what_does_not_fit_is_taken_from_the_one_that_has_most() {
     }
     let over = scheduler.overflow();
     assert_eq!(over.len(), 45);
-    assert_eq!(over[0].0, id(1 << 64 | 45), "the oldest stay");
+    assert_eq!(over[0].id, id(1 << 64 | 45), "the oldest stay");
     assert_eq!(scheduler.waiting, 58);
 }
 
 #[test]
 fn of_many_that_have_one_each_no_more_go_than_do_not_fit() {
     let mut scheduler = scheduler_with(&(1..=103).map(|number| (number, 1)).collect::<Vec<_>>());
-    let over: HashSet<NotificationId> = scheduler.overflow().into_iter().map(|(id, ())| id).collect();
+    let over: HashSet<NotificationId> = scheduler.overflow().into_iter().map(|over| over.id).collect();
     assert_eq!((over.len(), scheduler.waiting), (3, 100));
     assert_eq!(scheduler.backlogs.len(), 3);
     assert_eq!(scheduler.take(64).len(), 64);
@@ -136,6 +136,51 @@ fn a_backlog_is_fetched_once_at_a_time_after_what_waits_here_and_before_what_com
     scheduler.release(subscription(1), 3);
     assert!(scheduler.take(9).is_empty());
     assert!(scheduler.subscriptions.is_empty());
+}
+
+#[test]
+fn what_was_put_aside_during_a_fetch_or_after_it_is_looked_for_once_more() {
+    let mut scheduler = scheduler_with(&[]);
+    scheduler.note_backlog(subscription(1));
+    let fetch = scheduler.fetches(9)[0];
+    scheduler.arrive(subscription(1), id(7), ());
+    assert_eq!(scheduler.overflow()[0].subscription, subscription(1));
+    scheduler.note_put_aside(subscription(1));
+    scheduler.fetched(fetch, 0, false);
+    let again = scheduler.fetches(9)[0];
+    assert_eq!(again.subscription, subscription(1));
+    scheduler.fetched(again, 0, false);
+    assert!(scheduler.fetches(9).is_empty() && scheduler.subscriptions.is_empty());
+    scheduler.note_put_aside(subscription(1));
+    let after = scheduler.fetches(9)[0];
+    scheduler.fetched(after, 1, true);
+    assert_eq!(scheduler.fetches(9).len(), 1, "it may find more");
+}
+
+#[test]
+fn what_was_put_aside_and_is_being_fetched_may_turn_out_to_have_more() {
+    let mut scheduler = scheduler_with(&[]);
+    scheduler.note_put_aside(subscription(1));
+    let fetch = scheduler.fetches(9)[0];
+    assert!(
+        scheduler.fetches(9).is_empty(),
+        "its turn comes while it is fetched"
+    );
+    scheduler.fetched(fetch, 0, true);
+    assert_eq!(scheduler.fetches(9).len(), 1);
+}
+
+#[test]
+fn what_comes_after_something_was_put_aside_is_kept() {
+    let mut scheduler = scheduler_with(&[]);
+    scheduler.note_put_aside(subscription(1));
+    scheduler.arrive(subscription(1), id(7), ());
+    assert!(scheduler.overflow().is_empty());
+    assert_eq!(scheduler.take(9).len(), 1);
+    assert_eq!(scheduler.fetches(9).len(), 1);
+    scheduler.withhold(subscription(1));
+    scheduler.note_put_aside(subscription(1));
+    assert!(scheduler.fetches(9).is_empty(), "nothing but probes");
 }
 
 #[test]
@@ -196,7 +241,7 @@ fn a_backlog_alone_gets_the_slots_that_it_may_use() {
 proptest! {
     /// Whatever happens, slots are never exceeded, no subscription exceeds its own, nothing is lost and nothing comes twice.
     #[test]
-    fn books_are_kept(steps in proptest::collection::vec((0_u8..9, 0_u128..6, 1_usize..20), 1..200)) {
+    fn books_are_kept(steps in proptest::collection::vec((0_u8..10, 0_u128..6, 1_usize..20), 1..200)) {
         let mut scheduler: FairScheduler<()> = FairScheduler::new(CAPACITY);
         let (mut arrived, mut left, mut running) = (0_u128, HashSet::new(), Vec::new());
         let mut fetching: Vec<Fetch> = Vec::new();
@@ -210,8 +255,8 @@ proptest! {
                     prop_assert!(left.insert(turn.id));
                     running.push(turn.subscription);
                 },
-                2 => for (over, ()) in scheduler.overflow().into_iter().chain(scheduler.take_withheld()) {
-                    prop_assert!(left.insert(over));
+                2 => for over in scheduler.overflow().into_iter().chain(scheduler.take_withheld()) {
+                    prop_assert!(left.insert(over.id));
                 },
                 3 => scheduler.withhold(subscription(number)),
                 4 => scheduler.resume(subscription(number)),
@@ -222,6 +267,7 @@ proptest! {
                     running.extend(std::iter::repeat_n(fetch.subscription, used));
                     scheduler.fetched(fetch, used, count.is_multiple_of(2));
                 },
+                8 => scheduler.note_put_aside(subscription(number)),
                 _ => for _ in 0..count.min(running.len()) {
                     let finished = running.swap_remove(0);
                     scheduler.release(finished, 1);
@@ -233,8 +279,8 @@ proptest! {
             let listed: HashSet<&Uuid> = scheduler.backlogs.iter().collect();
             prop_assert_eq!(listed.len(), scheduler.backlogs.len());
             for (whose, entry) in &scheduler.subscriptions {
-                prop_assert!(!entry.backlog || listed.contains(whose));
-                prop_assert!(!entry.withheld || (entry.waiting.is_empty() && !entry.backlog));
+                prop_assert!(!(entry.backlog || entry.put_aside) || listed.contains(whose));
+                prop_assert!(!entry.withheld || (entry.waiting.is_empty() && !entry.backlog && !entry.put_aside));
                 prop_assert!(entry.in_flight <= CAPACITY.slots_each);
             }
             prop_assert_eq!(scheduler.waiting + scheduler.behind.len() + scheduler.withheld.len() + left.len(), arrived as usize);

@@ -135,7 +135,7 @@ fn refusals_are_sent_again_from_the_first_of_them_on() {
         format!("notifications resend {SUBSCRIPTION} --status FAILED --ended-since 2026-11-21T07:50:00Z\n");
     let text = mail.render(None).unwrap().text;
     assert!(text.contains(&command), "{text}");
-    let page = format!("/app/s/{SUBSCRIPTION}/resend?status=FAILED&endedSince=2026-11-21T07:50:00Z,");
+    let page = format!("/app/s/{SUBSCRIPTION}/resend?status=FAILED&endedSince=2026-11-21T07:50:00Z\n");
     let text = mail.render(Some("https://portal.example/app")).unwrap().text;
     assert!(text.contains(&page), "{text}");
     // One of an earlier version does not know when that was.

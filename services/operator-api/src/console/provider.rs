@@ -304,7 +304,7 @@ async fn admitted(
     let mut response = if attempt.max_age.is_some() {
         not_done(
             next,
-            "You have shown who you are. Nothing was done yet: send the form again.",
+            "You have shown who you are. Nothing was done yet: send the form again from the tab that has kept it.",
         )
     } else {
         see_other(next)

@@ -460,10 +460,11 @@
   const copyLink = async (row) => {
     try {
       const url = new URL(row?.dataset.href || location.href, location.href);
-      const { since } = main().dataset;
-      if (since && (url.searchParams.has("since") || url.searchParams.has("hours"))) {
-        url.searchParams.delete("hours");
-        url.searchParams.set("since", since);
+      const { since, endedSince } = main().dataset;
+      for (const [name, hours, at] of [["since", "hours", since], ["endedSince", "endedHours", endedSince]]) {
+        if (!at || !(url.searchParams.has(name) || url.searchParams.has(hours))) continue;
+        url.searchParams.delete(hours);
+        url.searchParams.set(name, at);
       }
       await navigator.clipboard.writeText(url.href);
       say("The link is copied");

@@ -221,12 +221,16 @@ impl Deliveries {
         around.address
     }
 
-    /// Since when a list of the last hours goes back, to the minute, for a link that shows the same later.
-    fn pinned(&self) -> Option<String> {
-        let hours: u32 = self.frame.asked("hours").parse().ok()?;
+    /// Since when a list of the last `hours` goes back, to the minute, for a link that shows the same later; `since` may restrict it further.
+    fn pinned(&self, hours: &str, since: &str) -> Option<String> {
+        let asked: u32 = self.frame.asked(hours).parse().ok()?;
+        // What the list does not take is told at its field, and may lie before all that has a date.
+        if !(1..=WEEK).contains(&asked) {
+            return None;
+        }
         let zone = self.frame.preferences.zone;
-        let since = words::time(&self.frame.asked("since"), zone, MappedLocalTime::earliest);
-        let within = self.frame.now - TimeDelta::hours(hours.into());
+        let since = words::time(&self.frame.asked(since), zone, MappedLocalTime::earliest);
+        let within = self.frame.now - TimeDelta::hours(asked.into());
         let pinned = within.max(since.unwrap_or(within));
         let minute = pinned.duration_trunc(TimeDelta::minutes(1)).ok()?;
         Some(minute.to_rfc3339_opts(SecondsFormat::Secs, true))

@@ -69,6 +69,9 @@ async fn a_filter_that_cannot_be_read_keeps_what_was_typed_and_says_why_at_its_f
         ("since", "yesterday", "Time", "must be a time such as"),
         ("error", "SLOW", "Last failure", "must be one of HTTP"),
         ("hours", "many", "Time", "must be a whole number"),
+        // So long ago there is no date.
+        ("hours", "4294967295", "Time", "must be between 1 and 168"),
+        ("endedHours", "4294967295", "Ended", "must be between 1 and 168"),
         ("endedHours", "many", "Ended", "must be a whole number"),
         ("endedSince", "yesterday", "Ended", "must be a time such as"),
     ] {
@@ -217,17 +220,22 @@ async fn a_list_of_the_last_hours_says_since_when_it_goes_back(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let browser = entered(&portal, &ALL).await;
     for list in ["/app/deliveries".to_owned(), format!("/app/s/{id}/deliveries")] {
-        assert!(!browser.see(&list).await.contains("data-since"));
-        let before = portal.now();
-        let page = browser.see(&format!("{list}?hours=24")).await;
-        let (_, rest) = page.split_once(r#"data-since=""#).unwrap();
-        let since: DateTime<Utc> = rest.split_once('"').unwrap().0.parse().unwrap();
-        let day = TimeDelta::hours(24);
-        let minute = TimeDelta::minutes(1);
-        assert!(
-            (before - day - minute..=portal.now() - day).contains(&since),
-            "{since}"
-        );
+        assert!(!browser.see(&list).await.contains("since=\""));
+        for (hours, said) in [
+            ("hours", " data-since=\""),
+            ("endedHours", " data-ended-since=\""),
+        ] {
+            let before = portal.now();
+            let page = browser.see(&format!("{list}?{hours}=24")).await;
+            let (_, rest) = page.split_once(said).expect(said);
+            let since: DateTime<Utc> = rest.split_once('"').unwrap().0.parse().unwrap();
+            let day = TimeDelta::hours(24);
+            let minute = TimeDelta::minutes(1);
+            assert!(
+                (before - day - minute..=portal.now() - day).contains(&since),
+                "{since}"
+            );
+        }
     }
     let page = browser.see("/app").await;
     assert!(page.contains(r#"data-quota-tz="UTC""#), "{page}");

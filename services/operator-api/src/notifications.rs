@@ -41,7 +41,7 @@ pub(crate) struct NotificationParams {
     pub(crate) reseller: Option<String>,
     /// Of this subscription.
     pub(crate) subscription: Option<Uuid>,
-    /// Of subscriptions with this in their URL as it is now, at most 1,000.
+    /// Of subscriptions with this in their URL as it is now; refused where more than 1,000 have it.
     #[param(example = "acme.example")]
     pub(crate) url: Option<String>,
     /// Of this event: its identifier, or with `reseller` the `eventId` that its caller gave.

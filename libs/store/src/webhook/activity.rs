@@ -81,7 +81,7 @@ pub struct ResellerMail {
     pub occurrences: u64,
     /// When what it tells happened last.
     pub created_at: DateTime<Utc>,
-    /// Before when it is not sent, while it waits; one to an address that is not confirmed may wait for that longer.
+    /// While it waits, when it is sent at the earliest; one to an address that is not confirmed may wait longer, for that.
     pub due_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,

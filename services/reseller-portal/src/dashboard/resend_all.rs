@@ -68,6 +68,8 @@ struct TimeField<'a> {
     hint: &'static str,
     value: &'a str,
     is_hours: bool,
+    /// Whether a field for times can show it: it would show nothing of what is none.
+    is_time: bool,
 }
 
 #[derive(Template)]
@@ -102,18 +104,24 @@ impl ResendAll {
 
     /// The fields for the times: each with its name, its label, what it means and what it holds.
     fn times(&self) -> [TimeField<'_>; 6] {
-        let (zone, typed) = (self.frame.preferences.zone.name(), &self.typed);
+        let (zone, typed) = (self.frame.preferences.zone, &self.typed);
         let hours = |name, label: &str, hint, value| TimeField {
             name,
             label: label.to_owned(),
             hint,
             value,
             is_hours: true,
+            is_time: false,
         };
-        let time = |name, label: &str, hint, value| TimeField {
-            label: format!("{label} ({zone})"),
-            is_hours: false,
-            ..hours(name, label, hint, value)
+        let time = |name, label: &str, hint, value| {
+            let field = hours(name, &format!("{label} ({})", zone.name()), hint, value);
+            let is_time =
+                field.value.is_empty() || words::time(field.value, zone, MappedLocalTime::earliest).is_some();
+            TimeField {
+                is_hours: false,
+                is_time,
+                ..field
+            }
         };
         [
             hours(
@@ -233,7 +241,12 @@ impl Typed {
     fn asked(frame: &Frame) -> Self {
         let ended = ["SENT", "FAILED", "GIVEN_UP"];
         let statuses = frame.asked("status");
-        let time = |name| words::field(&frame.asked(name), frame.preferences.zone);
+        // What is no time stays as it is and is refused: left out, it would let through what it was to leave out.
+        let time = |name| {
+            let asked = frame.asked(name);
+            let read = words::field(&asked, frame.preferences.zone);
+            if read.is_empty() { asked } else { read }
+        };
         Self {
             statuses: statuses
                 .split(',')

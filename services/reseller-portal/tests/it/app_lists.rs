@@ -286,6 +286,11 @@ async fn deliveries_are_listed_and_sent_again_by_when_they_ended(portal: Portal)
         refused.contains(r#"id="endedHours-error""#) && refused.contains(r#"id="endedUntil-error""#),
         "{refused}"
     );
+    // A time that is none restricts nothing unless it is told: it stays, also as a link has brought it.
+    let linked = browser.see(&format!("{again}?endedUntil=then")).await;
+    for page in [refused, linked] {
+        assert!(page.contains(r#"name="endedUntil" value="then""#), "{page}");
+    }
 }
 
 #[testkit::test]

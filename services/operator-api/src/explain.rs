@@ -19,7 +19,7 @@ use webpush::MessageId;
 
 use crate::app::App;
 use crate::request::Viewer;
-use crate::search::{MESSAGE_ID, identifier, look, quota_request, searchable};
+use crate::search::{MESSAGE_ID, at_end, identifier, look, quota_request, searchable};
 
 /// Most states of a subscription that are told, the newest ones.
 const STATES_MAX: u32 = 20;
@@ -42,7 +42,7 @@ pub(crate) struct ExplainQuery {
 /// Tells the story of one push, event, notification or dead letter, of a user agent or message of Web Push, or how it stands with a subscription.
 ///
 /// What happened to it when, why it is where it is, what happens next, and which commands help. With `reseller` the
-/// identifier is the `eventId` that the caller gave to one of the reseller's events. Any other text stands for the one thing that
+/// identifier is the `eventId` that the caller gave to one of the reseller's events. Any other text, also one that looks like an identifier, stands for the one thing that
 /// `GET /search` finds for it; when that is none or several, it is not found.
 #[utoipa::path(
     get, path = "/explain/{id}", tag = "status", operation_id = "explain", security(("apiKey" = [])),
@@ -70,14 +70,15 @@ pub(crate) async fn explain(
     }
 }
 
-/// The story of the one thing that a search finds for a text that is no identifier; `unknown` when it finds nothing.
+/// The story of the one thing that a search finds for a text that is no address of ours, such as the push of the device that is known by it, be it in
+/// the form of an identifier; `unknown` when it finds nothing.
 async fn of_search(
     app: &App,
     deadline: Instant,
     text: &str,
     unknown: Problem,
 ) -> Result<Explanation, Problem> {
-    let Some(sought) = searchable(text).filter(|text| identifier(text).is_none()) else {
+    let Some(sought) = searchable(text).filter(|text| at_end(text).is_none()) else {
         return Err(unknown);
     };
     let found = http_api::by(deadline, ("the answer", "read"), look(app, sought, None)).await?;

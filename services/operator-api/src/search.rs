@@ -430,7 +430,7 @@ pub(crate) fn identifier(text: &str) -> Option<Uuid> {
 }
 
 /// The identifier at the end of a path or an address at which a push or an event is looked up, such as `/push/ID`.
-fn at_end(text: &str) -> Option<Uuid> {
+pub(crate) fn at_end(text: &str) -> Option<Uuid> {
     let path = text.split(['?', '#']).next()?;
     let (before, id) = path.trim_end_matches('/').rsplit_once('/')?;
     let is_ours = matches!(before.rsplit('/').next(), Some("push" | "events"));

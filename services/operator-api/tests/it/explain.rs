@@ -230,6 +230,29 @@ async fn a_text_is_explained_when_a_search_finds_one_thing_for_it(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn a_device_whose_key_looks_like_an_identifier_leads_to_its_push(rig: &Rig) {
+    let device = Uuid::new_v4().to_string();
+    let path = format!("/explain/{device}");
+    let request = || push_request(&device, "Hello client!");
+    let first = rig.it.accept(PushStatus::Pending, request()).await;
+    let story = rig.see(&path).await;
+    assert_eq!(
+        (&story["kind"], &story["id"]),
+        (&json!("push"), &json!(first.to_string()))
+    );
+    let second = rig.it.accept(PushStatus::Pending, request()).await;
+    let problem = rig.refused("GET", &path, None, (404, "not-found")).await;
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(
+        detail.starts_with("2 things are found")
+            && [first, second]
+                .iter()
+                .all(|id| detail.contains(&format!("push {id}"))),
+        "{detail}"
+    );
+}
+
+#[testkit::test]
 async fn an_event_of_another_reseller_is_named(rig: &Rig) {
     let told = async || {
         let path = "/explain/order-17?reseller=acme";

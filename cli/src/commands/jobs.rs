@@ -436,13 +436,19 @@ async fn until_ended(api: &Api, id: Uuid, form: Form) -> anyhow::Result<Value> {
             let outcome = found.as_ref().map(Outcome::read).transpose()?;
             document["outcome"] = found.unwrap_or_default();
             show(document, form)?;
-            bail!(
-                "the job has paused itself: {}; `postrider jobs resume {id}` lets it go on",
-                paused_because(&job, outcome.as_ref())
-            );
+            bail!(paused_itself(&job, outcome.as_ref()));
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
+}
+
+/// Why a job has paused itself, and what can be done about it.
+fn paused_itself(job: &Job, outcome: Option<&Outcome>) -> String {
+    let (why, id) = (paused_because(job, outcome), job.id);
+    format!(
+        "the job has paused itself: {why}; `postrider jobs show {id}` shows what failed, `postrider jobs resume {id}` lets it go on, and \
+         `postrider jobs cancel {id}` ends it"
+    )
 }
 
 /// What there is to say besides how many.
@@ -517,6 +523,15 @@ mod tests {
         assert_eq!(said(0, 1), "of the first, 1 failed again");
         assert_eq!(said(1, 0), "what became of the first was not known after a day");
         assert_eq!(said(0, 0), "none of the first was delivered");
+        let whole = paused_itself(&job, Some(&outcome(0, 1)));
+        assert!(
+            whole.starts_with("the job has paused itself: of the first, 1 failed again; "),
+            "{whole}"
+        );
+        for command in ["show", "resume", "cancel"] {
+            let command = format!("`postrider jobs {command} 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d`");
+            assert!(whole.contains(&command), "{whole}");
+        }
         assert_eq!(
             replays_of_failed(&job, &outcome(0, 1)),
             ["postrider dead-letters replay --fingerprint delivery/http/400 --since 2026-11-21T12:00:00Z"]

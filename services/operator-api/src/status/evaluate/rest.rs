@@ -378,10 +378,12 @@ fn jobs(known: &Known<'_>) -> Vec<Finding> {
                 // It goes on by itself.
                 Some(JobPause::Canary) => return None,
                 Some(JobPause::CanaryFailed) => {
-                    "It paused itself: of the first that it sent again, some failed again."
+                    "It paused itself: of the first that it sent again, some failed again. postrider jobs resume lets it go on, postrider jobs cancel \
+                     ends it."
                 }
                 Some(JobPause::FailedAgain) => {
-                    "It paused itself: too much of what it sent again failed again."
+                    "It paused itself: too much of what it sent again failed again. postrider jobs resume lets it go on, postrider jobs cancel ends \
+                     it."
                 }
                 None => "",
             };
@@ -394,10 +396,12 @@ fn jobs(known: &Known<'_>) -> Vec<Finding> {
                 text,
                 meaning,
             );
+            // What failed comes before what is done about it.
+            let command = if job.paused_because.is_some() { "show" } else { "resume" };
             return Some(
                 finding
                     .of_job(job.id)
-                    .with(format!("postrider jobs resume {}", job.id)),
+                    .with(format!("postrider jobs {command} {}", job.id)),
             );
         }
         if job.idle < JOB_IDLE {

@@ -2,6 +2,7 @@
 
 use broker::{ConnectionState, Queue};
 use chrono::TimeDelta;
+use domain::dead_letter_job::{JobPause, JobStatus};
 use domain::subscription::SubscriptionState;
 use runtime::connections::Counters;
 use store::status::{LastLook, PausedWaiting};
@@ -9,7 +10,8 @@ use uuid::Uuid;
 
 use super::cases::cases;
 use super::scene::{
-    MINUTE, depth, has_done, hears, hold, now, one, pause, running, sends, system, tables, trouble, used_up,
+    MINUTE, depth, has_done, hears, hold, job, now, one, pause, running, sends, system, tables, trouble,
+    used_up,
 };
 use super::*;
 use crate::console::place;
@@ -337,6 +339,23 @@ fn every_finding_leads_to_a_section_of_the_runbook() {
                 "{id}: {}",
                 finding.runbook
             );
+        }
+    }
+}
+
+#[test]
+fn a_job_that_paused_itself_leads_to_what_failed_and_one_that_was_paused_to_going_on() {
+    for (because, command) in [(Some(JobPause::CanaryFailed), "show"), (None, "resume")] {
+        let mut facts = running();
+        let mut paused = job(JobStatus::Paused, MINUTE);
+        paused.paused_because = because;
+        let leads_to = format!("postrider jobs {command} {}", paused.id);
+        tables(&mut facts).jobs = vec![paused];
+        let findings = evaluate(&facts);
+        assert_eq!(findings[0].command.as_deref(), Some(leads_to.as_str()));
+        for other in ["resume", "cancel"] {
+            let said = findings[0].meaning.contains(&format!("postrider jobs {other} "));
+            assert_eq!(said, because.is_some(), "{findings:?}");
         }
     }
 }

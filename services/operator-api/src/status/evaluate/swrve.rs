@@ -5,8 +5,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use runtime::connections::SwrveReport;
 use store::status::SwrveFailure;
+use telemetry::pace::Answer;
 
 use super::{Finding, Known, Severity};
+use crate::status::facts::Process;
 use crate::status::thresholds::{SWRVE_ATTEMPTS_PER_SECOND, SWRVE_FAILING, SWRVE_FAILING_SHARE};
 use explain::words::{length, number, of, time, when};
 
@@ -45,8 +47,10 @@ fn held(known: &Known<'_>) -> Option<Finding> {
     let probes = match hold.probes {
         0 => format!("No probe has ended yet; what failed before ended with: {answer}"),
         probes => format!(
-            "{} failed, the last one with: {answer}",
-            of(probes.unsigned_abs(), "probe has", "probes have")
+            "{} failed, the last one{} with: {answer}",
+            of(probes.unsigned_abs(), "probe has", "probes have"),
+            hold.probed_at
+                .map_or(String::new(), |at| format!(" at {}", when(at, known.facts.now)))
         ),
     };
     let finding = match hold.answered_at {
@@ -57,7 +61,8 @@ fn held(known: &Known<'_>) -> Option<Finding> {
                 of(waiting(known), "push waits", "pushes wait"),
             ),
             "One push at a time is tried, the next when Swrve has answered it (or swrve.timeoutMillis are over), at most one a second. \
-             No attempt is used up and nothing is given up; when Swrve works, everything is sent by itself, the oldest first.",
+             No attempt is used up and nothing is given up; when Swrve works, everything is sent by itself, the oldest first, what waits for a \
+             retry too.",
         ),
         Some(at) => Finding::new(
             ("swrve-catching-up", Severity::Notice, "swrve-is-down"),
@@ -91,13 +96,16 @@ fn accepts_nothing(known: &Known<'_>) -> Option<Finding> {
     };
     let left = match waiting {
         0 => "no push waits or is being tried".to_owned(),
-        some => of(
-            some,
-            "push waits or is being tried",
-            "pushes wait or are being tried",
-        ),
+        some => {
+            of(
+                some,
+                "push waits or is being tried",
+                "pushes wait or are being tried",
+            ) + &next_attempt(known)
+        }
     };
     Some(finding(
+        known,
         severity,
         format!(
             "{} {}{}; {left}.",
@@ -119,7 +127,7 @@ fn failing_since(known: &Known<'_>) -> Option<(DateTime<Utc>, Duration, bool)> {
     let heard = heard(known);
     let is_heard = heard.is_some();
     let (since, seen_at) = match heard {
-        Some((swrve, beat_at)) => (swrve.failing_since?, beat_at),
+        Some((swrve, process)) => (swrve.failing_since?, process.beat_at),
         // Of a version that does not tell what it hears.
         None if leader.is_some_and(|leader| leader.report.earlier.is_none())
             || known.tables.rates().pushes_sent > 0.0 =>
@@ -135,9 +143,9 @@ fn failing_since(known: &Known<'_>) -> Option<(DateTime<Utc>, Duration, bool)> {
     (lasting >= LASTING).then_some((since, lasting, is_heard))
 }
 
-/// What the leader has heard of Swrve, and when it said so. Between taking over and the first report of that, the process that led last
+/// What the leader has heard of Swrve, and the process that said so. Between taking over and the first report of that, the process that led last
 /// says it: when the lane is held that is the same one.
-fn heard(known: &Known<'_>) -> Option<(SwrveReport, DateTime<Utc>)> {
+fn heard<'a>(known: &Known<'a>) -> Option<(SwrveReport, &'a Process)> {
     let dispatchers = known.tables.processes.iter();
     let led = dispatchers.filter(|it| it.service == "dispatcher" && it.report.leading.is_some());
     let last_led = led.max_by_key(|it| it.report.leading);
@@ -145,7 +153,36 @@ fn heard(known: &Known<'_>) -> Option<(SwrveReport, DateTime<Utc>)> {
     if leader.is_silent() {
         return None;
     }
-    Some((leader.report.swrve?, leader.beat_at))
+    Some((leader.report.swrve?, leader))
+}
+
+/// That the last attempt succeeded, and when that was; none where it failed, or nothing was heard of it.
+fn success(known: &Known<'_>) -> Option<String> {
+    let (swrve, process) = heard(known)?;
+    if swrve.failing_since.is_some() {
+        return None;
+    }
+    // A refusal for good shows that Swrve works, too.
+    let last = process.report.answers.last();
+    let accepted = last.filter(|second| second.1[Answer::Taken as usize] > 0);
+    let at = accepted.and_then(|second| DateTime::from_timestamp(second.0, 0));
+    Some(match at {
+        Some(at) => format!("The last attempt succeeded at {}", when(at, known.facts.now)),
+        None => "The last attempt did not fail".to_owned(),
+    })
+}
+
+/// When the next attempt is due, as it follows what waits; nothing where one is due or under way, or none will be.
+fn next_attempt(known: &Known<'_>) -> String {
+    let (tables, now) = (known.tables, known.facts.now);
+    let depths = &tables.push.depths;
+    let is_next = depths.retry > 0
+        && depths.pending + depths.queued + depths.sending == 0
+        && !tables.lane_is_paused("push");
+    let due = tables.push.overdue.due_at.filter(|due| is_next && *due > now);
+    due.map_or(String::new(), |due| {
+        format!(", the next attempt is due at {}", when(due, now))
+    })
 }
 
 /// More fails than succeeds, as the alert has it, and for as long as that has it.
@@ -157,14 +194,17 @@ fn fails_mostly(known: &Known<'_>) -> Option<Finding> {
         return None;
     }
     Some(finding(
+        known,
         Severity::Warning,
         format!(
-            "Swrve has failed {} of {} within the last {}{}; {} to be tried again.",
+            "Swrve has failed {} of {} within the last {}{}; {} to be tried again{}.{}",
             number(lately.swrve_errors),
             of(lately.push_attempts, "attempt", "attempts"),
             length(lately.span),
             answers(&known.tables.push.failures),
             of(known.tables.push.depths.retry, "push waits", "pushes wait"),
+            next_attempt(known),
+            success(known).map_or(String::new(), |success| format!(" {success}.")),
         ),
     ))
 }
@@ -176,24 +216,36 @@ fn fails_some(known: &Known<'_>) -> Option<Finding> {
     if failures.is_empty() || retry < FEW_PUSHES {
         return None;
     }
+    let fails = match success(known) {
+        Some(success) => format!("{success}; before that Swrve failed some pushes"),
+        None => "Swrve fails some pushes".to_owned(),
+    };
     Some(finding(
+        known,
         Severity::Notice,
         format!(
-            "Swrve fails some pushes{}; {} to be tried again.",
+            "{fails}{}; {} to be tried again{}.",
             answers(failures),
-            of(retry, "push waits", "pushes wait")
+            of(retry, "push waits", "pushes wait"),
+            next_attempt(known)
         ),
     ))
 }
 
-fn finding(severity: Severity, text: String) -> Finding {
-    Finding::new(
-        ("swrve-fails", severity, "swrve-is-down"),
-        text,
-        "Each is tried again until its attempts are used up, and is given up then; a dead letter remains, which can be \
-         replayed. When nothing but failures come for half a minute, of five pushes at least, the lane is held and no attempt is used up.",
-    )
-    .with("postrider push list --status RETRY")
+fn finding(known: &Known<'_>, severity: Severity, text: String) -> Finding {
+    let meaning = "Each is tried again until its attempts are used up, and is given up then; a dead letter remains, which can be \
+                   replayed. When nothing but failures come for half a minute, of five pushes at least, the lane is held and no attempt is used up.";
+    let (meaning, command) = if known.tables.push.depths.retry > 0 {
+        (
+            format!(
+                "{meaning} The command tries at once what waits for its next attempt, which that uses up."
+            ),
+            "postrider retry-now lane push",
+        )
+    } else {
+        (meaning.to_owned(), "postrider push list --status RETRY")
+    };
+    Finding::new(("swrve-fails", severity, "swrve-is-down"), text, meaning).with(command)
 }
 
 /// Every push that is still to be accepted, wherever it is between two attempts.

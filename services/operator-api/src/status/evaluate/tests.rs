@@ -204,6 +204,26 @@ fn that_swrve_fails_is_told_until_it_has_accepted_something() {
     assert_eq!(evaluate(&facts), []);
 }
 
+#[test]
+fn a_failing_swrve_leads_to_the_retries_where_some_wait_and_to_the_list_of_them_where_none_does() {
+    for (retry, command) in [
+        (2, "postrider retry-now lane push"),
+        (0, "postrider push list --status RETRY"),
+    ] {
+        let mut facts = running();
+        hears(&mut facts, Some(MINUTE));
+        let known = tables(&mut facts);
+        (known.push.depths.retry, known.push.depths.sending) = (retry, 2);
+        known.push.overdue.due_at = Some(now() + TimeDelta::seconds(20));
+        let findings = evaluate(&facts);
+        let found = findings.iter().find(|finding| finding.id == "swrve-fails");
+        let found = found.expect("the finding");
+        assert_eq!(found.command.as_deref(), Some(command));
+        // The next attempt is under way.
+        assert!(!found.text.contains("the next attempt is due"), "{}", found.text);
+    }
+}
+
 /// Two pushes between which nothing is tried are too few for the alerts, which look at rates, and for the lane to be held.
 #[test]
 fn an_outage_that_few_pushes_meet_is_not_healthy() {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use broker::Queue;
-use runtime::connections::Counters;
+use chrono::TimeDelta;
+use runtime::connections::{AnswerSecond, Counters};
 
 use super::Case;
 use crate::status::evaluate::Severity;
@@ -19,6 +20,17 @@ pub(super) const CASES: &[Case] = &[
         },
         "Swrve has accepted nothing since 2026-11-21 11:59:20 UTC (40 s ago), its last answers to pushes that wait are: 503 Service Unavailable (41), no \
          answer within 6000 ms (3); 300 pushes wait or are being tried.",
+    ),
+    // All of them wait, so that nothing happens before the first is due.
+    (
+        "swrve-fails",
+        Severity::Warning,
+        |f| {
+            hears(f, Some(Duration::from_secs(40)));
+            tables(f).push.depths.retry = 300;
+            tables(f).push.overdue.due_at = Some(now() + TimeDelta::seconds(20));
+        },
+        "; 300 pushes wait or are being tried, the next attempt is due at 2026-11-21 12:00:20 UTC (in 20 s).",
     ),
     (
         "swrve-fails",
@@ -88,6 +100,47 @@ pub(super) const CASES: &[Case] = &[
         },
         "Swrve has failed 120 of 200 attempts within the last 5 min, its last answers to pushes that wait are: 503",
     ),
+    // Most have failed lately, and the last one has not.
+    (
+        "swrve-fails",
+        Severity::Warning,
+        |f| {
+            let done = Counters {
+                push_attempts: 100,
+                swrve_errors: 60,
+                ..Counters::default()
+            };
+            has_done(f, done);
+            hears(f, None);
+            one(f, "dispatcher").report.answers = vec![AnswerSecond(now().timestamp() - 5, [1, 0, 0, 0])];
+            tables(f).push.depths.retry = 44;
+        },
+        "; 44 pushes wait to be tried again. The last attempt succeeded at 2026-11-21 11:59:55 UTC (5 s ago).",
+    ),
+    // Of a version that does not tell what it hears.
+    (
+        "swrve-fails",
+        Severity::Notice,
+        |f| {
+            hears(f, None);
+            one(f, "dispatcher").report.swrve = None;
+            tables(f).push.depths.retry = 44;
+        },
+        "Swrve fails some pushes, its last answers to pushes that wait are: 503",
+    ),
+    (
+        "swrve-fails",
+        Severity::Notice,
+        |f| {
+            hears(f, None);
+            let seconds = [(12, [0, 0, 2, 0]), (3, [1, 0, 0, 0])];
+            let answers = seconds.map(|(ago, answers)| AnswerSecond(now().timestamp() - ago, answers));
+            one(f, "dispatcher").report.answers = answers.to_vec();
+            tables(f).push.depths.retry = 44;
+        },
+        "The last attempt succeeded at 2026-11-21 11:59:57 UTC (3 s ago); before that Swrve failed some pushes, its last answers to pushes that wait are: 503",
+    ),
+    // Two minutes later it is no longer known when that was.
     (
         "swrve-fails",
         Severity::Notice,
@@ -95,7 +148,7 @@ pub(super) const CASES: &[Case] = &[
             hears(f, None);
             tables(f).push.depths.retry = 44;
         },
-        "Swrve fails some pushes, its last answers to pushes that wait are: 503",
+        "The last attempt did not fail; before that Swrve failed some pushes, its last answers",
     ),
     (
         "swrve-held",
@@ -106,7 +159,7 @@ pub(super) const CASES: &[Case] = &[
             tables(f).push.overdue.pending_for = Some(20 * MINUTE);
             depth(f, Queue::PushReady, 10_000, 0);
         },
-        "17 probes have failed, the last one with: 503 Service Unavailable.",
+        "17 probes have failed, the last one at 2026-11-21 12:00:00 UTC (now) with: 503 Service Unavailable.",
     ),
     // Since when it fails is what its operators are told, and that began before the hold.
     (

@@ -528,7 +528,7 @@ fn cause(attempt: &AttemptView, prototype: Option<&str>) -> String {
         }
         Some(ErrorType::Swrve) => match answer(attempt.response_status, attempt.swrve_error_code, message) {
             Some(answer) => format!("Swrve answered {answer}"),
-            None => format!("Swrve could not be reached{why}"),
+            None => format!("Swrve gave no answer{why}"),
         },
         Some(ErrorType::Other) | None => match &attempt.other_error {
             Some(error) => format!("on our side, {error}"),

@@ -5,6 +5,7 @@
 //! [`domain::notification::DeliveryOutcome`]); an error of this crate means that it could not be set up. It keeps no
 //! state of what it sends, decides nothing about retries, and does not know the database or the broker.
 
+mod connection;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod hand_over;

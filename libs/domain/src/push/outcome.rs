@@ -41,7 +41,7 @@ pub enum SendOutcome {
     },
     /// No answer: DNS, connection, TLS or timeout.
     Unreachable {
-        /// The error chain as text.
+        /// Why, in words.
         message: String,
     },
     /// No push key is configured for the push's platform and prototype.

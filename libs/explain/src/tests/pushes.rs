@@ -352,7 +352,7 @@ fn attempts_are_told_with_outcome_and_time() {
     history.push.history[0].error_type = Some(ErrorType::Other);
     history.push.history[0].other_error = Some("the lease ran out before an outcome was recorded".to_owned());
     history.push.history[1].swrve_error_code = None;
-    history.push.history[1].swrve_error_message = Some("connection refused".to_owned());
+    history.push.history[1].swrve_error_message = Some("the connection was refused".to_owned());
     history.push.history[2].status = AttemptStatus::Ok;
     history.push.history[2].error_type = None;
     history.push.history[2].response_status = Some(202);
@@ -367,7 +367,7 @@ fn attempts_are_told_with_outcome_and_time() {
     );
     assert_eq!(
         told[2],
-        "Attempt 2 failed after 31 ms: Swrve could not be reached (connection refused)."
+        "Attempt 2 failed after 31 ms: Swrve gave no answer (the connection was refused)."
     );
     assert_eq!(told[3], "Attempt 3: Swrve accepted it with 202 after 31 ms.");
 }

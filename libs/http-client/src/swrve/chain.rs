@@ -1,8 +1,20 @@
-//! Turns an error of the HTTP client into text for the attempt's row: the whole chain of causes, without the URL.
+//! Turns an error of the HTTP client into text for the attempt's row, without the URL: what the other end did in words, what is our own as the whole
+//! chain of causes.
 
 use std::error::Error;
 
+use crate::connection::{failure, find};
 use crate::sanitise::sanitise;
+
+/// Why there was no answer.
+pub(super) fn unanswered(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let words = match find::<rustls::Error>(&error) {
+        Some(tls) => format!("the TLS handshake failed: {tls}"),
+        None => failure(&error).1,
+    };
+    sanitise(&words)
+}
 
 /// `error` and its causes, outermost first.
 pub(super) fn of(error: reqwest::Error) -> String {

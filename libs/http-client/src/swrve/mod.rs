@@ -200,7 +200,7 @@ async fn exchange(http: &Client, request: Request, timeout: Duration) -> (Option
             let chain = chain::of(error);
             (None, SendOutcome::NotTried { chain })
         }
-        Ok(Err(error)) => unreachable(chain::of(error)),
+        Ok(Err(error)) => unreachable(chain::unanswered(error)),
         Err(_elapsed) => unreachable(format!("no answer within {} ms", timeout.as_millis())),
     }
 }

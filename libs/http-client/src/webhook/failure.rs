@@ -1,8 +1,7 @@
 //! Tells what kind of failure an error of the HTTP client is, by the types in its chain of causes, and says it in words
 //! that hold no URL, no resolved address and nothing else that differs from attempt to attempt.
 
-use std::error::Error;
-use std::io;
+use std::error::Error as _;
 use std::time::Duration;
 
 use domain::notification::{DeliveryOutcome, FailureKind};
@@ -11,7 +10,8 @@ use super::connecting::{Handshake, Phase};
 use super::guard::Guarded;
 use super::policy::{NO_PUBLIC_ADDRESS, Refusal};
 use super::resolver::LookupError;
-use crate::own_fault::{chain, is_own};
+use crate::connection::{failure, find, innermost};
+use crate::own_fault::is_own;
 use crate::sanitise::sanitise;
 
 /// The outcome that `error` stands for.
@@ -38,29 +38,11 @@ pub(super) fn outcome_of(error: &reqwest::Error) -> DeliveryOutcome {
     if error.is_timeout() {
         return failed(FailureKind::Timeout, "the connection could not be opened in time");
     }
-    let cause = innermost(error);
     if let Some(handshake) = find::<Handshake>(error) {
-        return failed(FailureKind::Tls, &format!("{handshake}: {cause}"));
+        return failed(FailureKind::Tls, &format!("{handshake}: {}", innermost(error)));
     }
-    if error.is_connect() {
-        return failed(
-            FailureKind::Connect,
-            &format!("the connection could not be opened: {cause}"),
-        );
-    }
-    let lost = find::<io::Error>(error).is_some()
-        || find::<hyper::Error>(error)
-            .is_some_and(|error| error.is_incomplete_message() || error.is_closed());
-    if lost {
-        return failed(
-            FailureKind::Connect,
-            &format!("the connection was lost before the answer: {cause}"),
-        );
-    }
-    if find::<hyper::Error>(error).is_some() {
-        return failed(FailureKind::Protocol, &format!("the answer is not HTTP: {cause}"));
-    }
-    failed(FailureKind::Other, &cause.to_string())
+    let (kind, words) = failure(error);
+    failed(kind, &words)
 }
 
 /// The outcome of an attempt whose deadline passed in `phase`.
@@ -96,12 +78,4 @@ fn failed(kind: FailureKind, message: &str) -> DeliveryOutcome {
         kind,
         message: sanitise(message),
     }
-}
-
-fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
-    chain(error).find_map(<dyn Error>::downcast_ref)
-}
-
-fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    chain(error).last().unwrap_or(error)
 }

@@ -137,7 +137,11 @@ async fn a_lost_connection_is_a_failure_to_connect_and_not_tried_again() {
         let (kind, message) = failure(reply_of(conduct, LONG).await.outcome);
         assert_eq!(kind, FailureKind::Connect, "{message}");
         assert!(
-            message.starts_with("the connection was lost before the answer: "),
+            [
+                "the connection was closed without an answer",
+                "the connection was reset without an answer",
+            ]
+            .contains(&message.as_str()),
             "{message}"
         );
     }
@@ -153,10 +157,7 @@ async fn a_refused_connection_is_a_failure_to_connect() {
         let url = format!("{scheme}://{addr}/token-9");
         let (kind, message) = failure(send(&client(), &url).await.outcome);
         assert_eq!(kind, FailureKind::Connect, "{message}");
-        assert!(
-            message.starts_with("the connection could not be opened: "),
-            "{message}"
-        );
+        assert_eq!(message, "the connection was refused");
         for hidden in ["token-9", "127.0.0.1", &addr.port().to_string()] {
             assert!(!message.contains(hidden), "{message}");
         }

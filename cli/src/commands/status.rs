@@ -236,7 +236,7 @@ fn rest(status: &Value) -> String {
     if leader.is_object() {
         let _ = writeln!(
             text,
-            "push lane led by {} (epoch {}) since {}",
+            "push lane led by {}; its epoch {} began at {} (one begins with another leader, and also with a hold or after a pause of the lane)",
             if leader["host"].is_string() {
                 format!("process {} on {}", words(&leader["pid"]), words(&leader["host"]))
             } else {
@@ -385,6 +385,14 @@ mod tests {
         found("docs/runbook.md#a-process-is-down");
         found("> 100000");
         found("1 min 1 s");
+    }
+
+    #[test]
+    fn the_moment_of_the_leader_is_that_of_its_epoch_and_not_told_as_a_change_of_the_leader() {
+        let status = json!({"healthy": true, "leader": {"holder": "one", "epoch": 4, "since": "2026-11-21T11:58:30Z", "host": "one", "pid": 17}});
+        let text = plain(&status);
+        let said = "push lane led by process 17 on one; its epoch 4 began at 2026-11-21T11:58:30Z (";
+        assert!(text.contains(said) && text.contains("after a pause"), "{text}");
     }
 
     #[test]

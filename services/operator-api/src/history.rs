@@ -160,7 +160,7 @@ pub(crate) struct MinuteDocument {
     /// How many attempts may be in flight at once in all processes together. 0 where that is not known, and of the push lane.
     #[schema(example = 1_024)]
     pub(crate) slots: u64,
-    /// The epochs in which the push lane was led: a new one each time that another process takes over. Empty of the other lane.
+    /// The epochs in which the push lane was led: a new one begins when another process takes over, and also with a hold, after one, and after a pause of the lane. Empty of the other lane.
     #[schema(example = json!([17]))]
     pub(crate) epochs: Vec<i64>,
 }

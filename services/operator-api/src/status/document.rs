@@ -111,7 +111,9 @@ pub(crate) struct DeathsDocument {
 #[schema(as = Leader)]
 pub(crate) struct LeaderDocument {
     pub(crate) holder: Uuid,
+    /// Of its term. Another begins when another process takes over, and also with a hold, after one, and after a pause of the lane.
     pub(crate) epoch: i64,
+    /// When this epoch began; the process may have led before.
     pub(crate) since: Option<DateTime<Utc>>,
     pub(crate) renewed_seconds_ago: u64,
     /// The host of its process, if that reports itself.

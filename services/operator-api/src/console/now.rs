@@ -104,6 +104,7 @@ pub(crate) fn place(finding: &Finding) -> Option<(String, &'static str)> {
         "paused" => ("/console/pauses", "Open the pauses"),
         "break-glass" => ("/console/audit?action=visit.break-glass", "Open the audit log"),
         "key-ends" => ("/console/access", "Open the keys"),
+        "quota-requests-open" => ("/console/quota-requests", "Open the quota requests"),
         "mails-stuck" | "mails-failed" => ("/console/mails", "Open the mails"),
         its_own if webpush::is_its_own(its_own) => (webpush::HERE, "Open Web Push"),
         of_lanes if OF_LANES.contains(&of_lanes) => ("/console/lanes", "Open the lanes"),

@@ -142,7 +142,22 @@ pub(crate) struct ResellerFacts {
     pub(crate) waiting: Waiting,
     /// What waits because its daily quota is used up, if anything does.
     pub(crate) quotas: Option<QuotaWaiting>,
+    pub(crate) requests: OpenRequests,
     pub(crate) deaths: Deaths,
+}
+
+/// Requests for more than a quota that wait for a decision.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OpenRequests {
+    /// Counted up to one more than [`OpenRequests::COUNTED`].
+    pub(crate) count: u64,
+    /// When the oldest was made; not known where there are more than are counted.
+    pub(crate) oldest: Option<DateTime<Utc>>,
+}
+
+impl OpenRequests {
+    /// Most that are counted.
+    pub(crate) const COUNTED: u32 = 100;
 }
 
 impl Tables {

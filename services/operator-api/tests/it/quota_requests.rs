@@ -4,6 +4,7 @@ use domain::key::Role;
 use serde_json::{Value, json};
 use store::Act;
 use store::webhook::{NewQuotaRequest, QuotaRequested};
+use testkit::eventually;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -60,6 +61,15 @@ async fn a_request_is_decided_once_and_recorded(rig: &Rig) {
     let waiting = rig.see("/quota-requests?status=REQUESTED").await;
     let waiting = waiting["items"].as_array().unwrap();
     assert!(waiting.len() == 2 && waiting.iter().all(|it| it["resellerId"] == "acme"));
+    eventually("the status to tell of both", async || {
+        let status = rig.see("/status").await;
+        let findings = status["findings"].as_array().unwrap();
+        let found = findings.iter().find(|it| it["id"] == "quota-requests-open")?;
+        let text = found["text"].as_str().unwrap();
+        text.starts_with("2 quota requests wait for a decision, the oldest since ")
+            .then_some(())
+    })
+    .await;
 
     let too_little = problem(
         post(first, "approve", json!({"granted": 0})).await,

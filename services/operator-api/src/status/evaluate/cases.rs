@@ -17,7 +17,7 @@ use super::scene::{
     MINUTE, depth, ending_key, has_done, hold, job, now, one, pause, process, sends, tables, trouble,
     used_up, webpush_month,
 };
-use crate::status::facts::{Database, Facts};
+use crate::status::facts::{Database, Facts, OpenRequests};
 
 /// A case: its finding, what is changed about a running system, and what the sentence says.
 pub(super) type Case = (&'static str, Severity, fn(&mut Facts), &'static str);
@@ -394,6 +394,28 @@ const CASES: &[Case] = &[
             tables(f).failing = 400;
         },
         "Subscriptions: 400 failing",
+    ),
+    (
+        "quota-requests-open",
+        Severity::Notice,
+        |f| {
+            tables(f).reseller.requests = OpenRequests {
+                count: 2,
+                oldest: Some(now() - TimeDelta::hours(3)),
+            };
+        },
+        "2 quota requests wait for a decision, the oldest since 2026-11-21 09:00:00 UTC (3 h ago).",
+    ),
+    (
+        "quota-requests-open",
+        Severity::Notice,
+        |f| {
+            tables(f).reseller.requests = OpenRequests {
+                count: 101,
+                oldest: None,
+            };
+        },
+        "More than 100 quota requests wait for a decision.",
     ),
     (
         "mails-stuck",

@@ -9,6 +9,7 @@ use store::PauseView;
 use store::status::{Deaths, PAUSED_COUNTED_MAX, SubscriptionInTrouble};
 
 use super::{Finding, Known, Severity};
+use crate::status::facts::OpenRequests;
 use crate::status::thresholds::{LARGE_SHARE, MANY_SUBSCRIPTIONS, MONTHS_AHEAD};
 use explain::words::{endpoint, length, number, of, when};
 
@@ -34,6 +35,7 @@ pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(dead_letters("push", &known.tables.push.deaths));
     findings.extend(dead_letters("reseller", &known.tables.reseller.deaths));
     findings.extend(subscriptions(known));
+    findings.extend(quota_requests(known));
     findings.extend(mails(known));
     findings.extend(jobs(known));
 }
@@ -313,6 +315,28 @@ fn said_of(known: &Known<'_>, it: &SubscriptionInTrouble) -> String {
         failing
     };
     format!("{} of {}: {}{deactivated}", it.id, it.reseller, endpoint(&it.url))
+}
+
+/// What resellers have asked for and nothing decides by itself.
+fn quota_requests(known: &Known<'_>) -> Option<Finding> {
+    let open = known.tables.reseller.requests;
+    let wait = match open.count {
+        0 => return None,
+        more if more > u64::from(OpenRequests::COUNTED) => {
+            format!("More than {} quota requests wait", OpenRequests::COUNTED)
+        }
+        count => of(count, "quota request waits", "quota requests wait"),
+    };
+    let since = open.oldest.map_or(String::new(), |at| {
+        let oldest = if open.count > 1 { "the oldest " } else { "" };
+        format!(", {oldest}since {}", when(at, known.facts.now))
+    });
+    let finding = Finding::new(
+        ("quota-requests-open", Severity::Notice, "quota-requests"),
+        format!("{wait} for a decision{since}."),
+        "Resellers ask for more than their quota or rate. An administrator decides, with postrider quotas approve or postrider quotas deny.",
+    );
+    Some(finding.with("postrider quotas requests --status REQUESTED"))
 }
 
 fn mails(known: &Known<'_>) -> Vec<Finding> {

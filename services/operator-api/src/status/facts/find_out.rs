@@ -6,13 +6,14 @@ use broker::{Broker, Queue};
 use chrono::{DateTime, TimeDelta, Utc};
 use config::Config;
 use domain::month::Month;
+use domain::subscription::QuotaRequestStatus;
 use lifecycle::error_chain;
 use store::{Lane, Pausable, Store};
 
 use super::process::Process;
 use super::{
-    BrokerFacts, Database, Depth, Facts, PushFacts, QueueFacts, RESUMING, ResellerFacts, Settings, Tables,
-    WebpushFacts,
+    BrokerFacts, Database, Depth, Facts, OpenRequests, PushFacts, QueueFacts, RESUMING, ResellerFacts,
+    Settings, Tables, WebpushFacts,
 };
 
 /// How long finding out may take at most. Below what a request may take, so that there is an answer in any case.
@@ -184,7 +185,20 @@ async fn reseller_facts(store: &Store, now: DateTime<Utc>) -> Result<ResellerFac
         depths: store.notification_depths().await?,
         waiting: store.notifications_waiting().await?,
         quotas: store.waiting_for_quotas(now).await?,
+        requests: open_requests(store).await?,
         deaths: store.deaths("reseller", now - RECENT).await?,
+    })
+}
+
+async fn open_requests(store: &Store) -> Result<OpenRequests, store::Error> {
+    let (requested, most) = (Some(QuotaRequestStatus::Requested), OpenRequests::COUNTED);
+    // The newest first.
+    let open = store.list_quota_requests(None, requested, None, most + 1).await?;
+    let count = open.len() as u64;
+    let oldest = open.last().filter(|_| count <= u64::from(most));
+    Ok(OpenRequests {
+        count,
+        oldest: oldest.map(|request| request.created_at),
     })
 }
 

@@ -55,6 +55,21 @@ fn time_of_day(text: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     today.checked_sub_signed(TimeDelta::days(1))
 }
 
+/// So many seconds as tables show a length of time, in its two largest units.
+pub(crate) fn length(seconds: u64) -> String {
+    match (
+        seconds / 86_400,
+        seconds / 3_600 % 24,
+        seconds / 60 % 60,
+        seconds % 60,
+    ) {
+        (0, 0, 0, s) => format!("{s} s"),
+        (0, 0, m, s) => format!("{m} min {s} s"),
+        (0, h, m, _) => format!("{h} h {m} min"),
+        (d, h, _, _) => format!("{d} d {h} h"),
+    }
+}
+
 /// How long ago something was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Age(TimeDelta);

@@ -4,12 +4,14 @@ use anyhow::Context as _;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
+use crate::age::length;
 use crate::output::{self, Column, Form, Table};
 use crate::part::Pages;
 
 /// What is shown in a row of a record: its name, and where the value is (RFC 6901).
 pub(crate) type Shown = (&'static str, &'static str);
-/// What is shown in a column of a list, and where the value is; of a failure where its code and its words are, with a space between the two.
+/// What is shown in a column of a list, and where the value is; of a failure where its code and its words are, with a space between the two, of a
+/// span where its two times are.
 pub(crate) type ShownColumn = (Column, &'static str);
 
 const NO_ITEMS: &str = "the answer has no items; is this the API of Postrider?";
@@ -81,8 +83,17 @@ fn coded(code: String, words: String) -> String {
     }
 }
 
+/// How long it was between two times; empty while one of them is missing.
+fn span(from: &str, until: &str) -> String {
+    match (from.parse::<DateTime<Utc>>(), until.parse::<DateTime<Utc>>()) {
+        (Ok(from), Ok(until)) => length((until - from).num_seconds().max(0).unsigned_abs()),
+        _ => String::new(),
+    }
+}
+
 fn shown(item: &Value, (column, pointer): &ShownColumn) -> String {
     let shown = match pointer.split_once(' ') {
+        Some((from, until)) if column.is_span => span(&cell(item, from), &cell(item, until)),
         Some((code, words)) => coded(cell(item, code), cell(item, words)),
         None => cell(item, pointer),
     };

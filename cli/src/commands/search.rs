@@ -2,6 +2,8 @@
 //!
 //! The commands of resellers have the same names; with `--reseller` they ask here, on a key of the house.
 
+mod columns;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
@@ -10,10 +12,11 @@ use domain::notification::ERROR_TYPES;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use self::columns::{EVENTS, LATE_NOTIFICATIONS, LATE_PUSHES, NOTIFICATIONS, PUSHES};
 use crate::age::Age;
 use crate::api::Api;
 use crate::operator::{Common, OperatorArgs};
-use crate::output::{self, Column, Form};
+use crate::output::{self, Form};
 use crate::part::{Pages, Part};
 use crate::shown::{self, ShownColumn};
 
@@ -138,44 +141,6 @@ impl LastAnswer {
     }
 }
 
-const PUSHES: [ShownColumn; 9] = [
-    (Column::whole("push"), "/id"),
-    (Column::time("accepted").spare(2), "/createdAt"),
-    (Column::whole("status"), "/status"),
-    (Column::whole("paused by").spare(3), "/pausedBy"),
-    (Column::time("ended").spare(5), "/finishedAt"),
-    (Column::time("due").spare(4), "/nextAttemptAt"),
-    (Column::whole("attempts").spare(6), "/attempts"),
-    (Column::whole("prototype").spare(7), "/messagePrototypeKey"),
-    (
-        Column::prose("last failure").spare(1),
-        "/lastFailure/code /lastFailure/error",
-    ),
-];
-
-const NOTIFICATIONS: [ShownColumn; 11] = [
-    (Column::whole("notification"), "/id"),
-    (Column::whole("event").spare(9), "/eventId"),
-    (Column::whole("event type").spare(8), "/eventType"),
-    (Column::whole("to").spare(4), "/url"),
-    (Column::whole("status"), "/status"),
-    (Column::whole("reason").spare(1), "/reason"),
-    (Column::whole("paused by").spare(3), "/pausedBy"),
-    (Column::time("accepted").spare(7), "/acceptedAt"),
-    (Column::time("ended").spare(6), "/finishedAt"),
-    (Column::time("due").spare(5), "/nextAttemptAt"),
-    (Column::prose("last failure").spare(2), "/error"),
-];
-
-const EVENTS: [ShownColumn; 6] = [
-    (Column::whole("event"), "/id"),
-    (Column::whole("event id").spare(4), "/eventId"),
-    (Column::whole("reseller"), "/resellerId"),
-    (Column::whole("event type").spare(2), "/eventType"),
-    (Column::time("accepted").spare(1), "/acceptedAt"),
-    (Column::whole("notifications"), "/notifications"),
-];
-
 /// Which events.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -271,8 +236,14 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
     args.stretch.add_to(&mut query);
     let api = args.common.operator.connect()?;
     let pages = args.stretch.part.of(&api, "/pushes", query);
-    let document = print(pages, args.common.form(), PUSHES, "push").await?;
+    let (form, what) = (args.common.form(), "push");
+    let document = if args.late.is_some() {
+        print(pages, form, LATE_PUSHES, what).await?
+    } else {
+        print(pages, form, PUSHES, what).await?
+    };
     let found = shown::items(&document["items"]);
+    note_late(args.late, found);
     if found.iter().any(|push| !push["pausedBy"].is_null()) {
         output::note(
             "an operator has paused the lane, for which these wait; `postrider pauses` says who, and why",
@@ -287,6 +258,16 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
     }
     note_waiting(&document, &args.status);
     Ok(())
+}
+
+/// Says what tells where the time of what was late went, which no list knows.
+fn note_late(late: Option<Age>, found: &[Value]) {
+    if let (Some(_), Some(first)) = (late, found.first()) {
+        output::note(format_args!(
+            "`postrider explain {}` tells what the time went to",
+            shown::cell(first, "/id")
+        ));
+    }
 }
 
 /// Says how what waits is found when a list with statuses that have ended, which goes through all the newest first, has not come to any of it.
@@ -364,7 +345,13 @@ pub(crate) async fn notifications(
     stretch.add_to(&mut query);
     let api = operator.connect()?;
     let pages = stretch.part.of(&api, "/notifications", query.clone());
-    let document = print(pages, form, NOTIFICATIONS, "notification").await?;
+    let what = "notification";
+    let document = if asked.late.is_some() {
+        print(pages, form, LATE_NOTIFICATIONS, what).await?
+    } else {
+        print(pages, form, NOTIFICATIONS, what).await?
+    };
+    note_late(asked.late, shown::items(&document["items"]));
     let is_empty = shown::items(&document["items"]).is_empty();
     if is_empty {
         note_reseller(&api, query.get("reseller")).await?;
@@ -533,6 +520,19 @@ mod tests {
              "acceptedAt": "2026-11-21T12:00:00Z"},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&notifications, NOTIFICATIONS)));
+    }
+
+    #[test]
+    fn what_was_late_says_how_long_it_took() {
+        let late = json!([{"id": "019aa2f0-5b1c-8025-9519-0863916ea2df", "status": "SENT", "createdAt": "2026-11-21T12:00:00Z",
+                           "acceptedAt": "2026-11-21T12:00:00Z", "finishedAt": "2026-11-21T12:20:04.5Z"}]);
+        for table in [
+            shown::list(&late, LATE_PUSHES),
+            shown::list(&late, LATE_NOTIFICATIONS),
+        ] {
+            let shown = output::at_widths(&table);
+            assert!(shown.contains("20 min 4 s"), "{shown}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use self::changes::Changes;
 use self::tables::{broker, lanes, processes};
+use crate::age::length;
 use crate::api::Api;
 use crate::operator::OperatorArgs;
 use crate::output::{
@@ -228,7 +229,7 @@ fn rest(status: &Value) -> String {
                 "lost: {} of which the message or the sender is gone, the first for {}; a retry-worker rescues them within seconds, \
                  `postrider rescue` at once (docs/runbook.md#nothing-is-rescued)",
                 of(lost, what.0, what.1),
-                lane["oldestLostSeconds"].as_u64().map_or("-".to_owned(), seconds)
+                lane["oldestLostSeconds"].as_u64().map_or("-".to_owned(), length)
             );
         }
     }
@@ -338,16 +339,6 @@ fn words(value: &Value) -> String {
         Value::Null => "-".to_owned(),
         Value::String(text) => harmless(text),
         other => other.to_string(),
-    }
-}
-
-/// A length of time, in its two largest units.
-fn seconds(all: u64) -> String {
-    match (all / 86_400, all / 3_600 % 24, all / 60 % 60, all % 60) {
-        (0, 0, 0, s) => format!("{s} s"),
-        (0, 0, m, s) => format!("{m} min {s} s"),
-        (0, h, m, _) => format!("{h} h {m} min"),
-        (d, h, _, _) => format!("{d} d {h} h"),
     }
 }
 

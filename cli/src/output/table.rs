@@ -27,6 +27,8 @@ pub(crate) struct Column {
     is_prose: bool,
     /// Its cells are times, of which parts of seconds do not matter.
     pub(crate) is_time: bool,
+    /// Its cells say how long it was between two times.
+    pub(crate) is_span: bool,
     is_name: bool,
     spare: u8,
 }
@@ -38,6 +40,7 @@ impl Column {
             head: Cow::Borrowed(head),
             is_prose: false,
             is_time: false,
+            is_span: false,
             is_name: false,
             spare: 0,
         }
@@ -47,6 +50,13 @@ impl Column {
     pub(crate) const fn time(head: &'static str) -> Self {
         let mut column = Self::whole(head);
         column.is_time = true;
+        column
+    }
+
+    /// One of how long it was from one time to another.
+    pub(crate) const fn span(head: &'static str) -> Self {
+        let mut column = Self::whole(head);
+        column.is_span = true;
         column
     }
 

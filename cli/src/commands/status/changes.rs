@@ -7,7 +7,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
-use super::{seconds, words};
+use super::words;
+use crate::age::length;
 use crate::shown::items;
 
 /// How many of the latest changes stay on a screen that is watched.
@@ -49,7 +50,7 @@ impl Changes {
         }
         for (_, (text, since)) in before.iter().filter(|(key, _)| !known.contains_key(*key)) {
             let lasted = (self.at - *since).num_seconds().max(0).unsigned_abs();
-            said.push(format!("{time} gone after {}: {text}", seconds(lasted)));
+            said.push(format!("{time} gone after {}: {text}", length(lasted)));
         }
         self.known = Some(known);
         self.latest.extend(said.iter().cloned());

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{seconds, words};
+use super::words;
+use crate::age::length;
 use crate::output::{Column, Table, harmless, table};
 use crate::shown::items;
 
@@ -42,7 +43,7 @@ pub(super) fn lanes(status: &Value) -> Table {
             count(&lane["inFlight"]),
             count(&lane["retry"]),
             count(&lane["lost"]),
-            oldest.map_or("-".to_owned(), seconds),
+            oldest.map_or("-".to_owned(), length),
             time_left(lane, bound),
             words(&rate["delivered"]),
             words(&rate["failed"]),
@@ -58,7 +59,7 @@ fn time_left(lane: &Value, bound: u64) -> String {
     let least = if more { "> " } else { "" };
     lane["backlogSeconds"]
         .as_u64()
-        .map_or("-".to_owned(), |left| format!("{least}{}", seconds(left)))
+        .map_or("-".to_owned(), |left| format!("{least}{}", length(left)))
 }
 
 pub(super) fn broker(status: &Value) -> Table {
@@ -105,7 +106,7 @@ pub(super) fn processes(status: &Value) -> Table {
             words(&process["startedAt"]),
             process["seenSecondsAgo"]
                 .as_u64()
-                .map_or("-".to_owned(), |age| format!("{} ago", seconds(age))),
+                .map_or("-".to_owned(), |age| format!("{} ago", length(age))),
             state,
         ]);
     }

@@ -6,7 +6,8 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::args::UpdateArgs;
-use super::{find, path, portal, show};
+use super::list::show;
+use super::{find, path, portal};
 use crate::output;
 use crate::problem::Refusal;
 use crate::shown::cell;

@@ -3,6 +3,7 @@
 //! No document of the portal is known here as a whole: what is shown is picked out by its name, and `--json` prints the
 //! document as it came.
 
+mod asked;
 pub(crate) mod cancel;
 mod failures;
 pub(crate) mod notifications;

@@ -13,6 +13,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::asked::{Asked, asked};
 use super::cancel::{self, CancelArgs};
 use super::failures::{self, FailuresArgs};
 use super::resends::{self, ResendManyArgs};
@@ -312,23 +313,24 @@ pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
     portal.get(&format!("/notifications/{id}"), &()).await
 }
 
-/// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
+/// Lists those of the reseller, or what operators ask for.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
     let is_by_end = args.ended_since.is_some() || args.ended_until.is_some();
-    let is_operator = args.all
+    let is_for_operators = args.all
         || args.late.is_some()
         || args.waiting
         || !args.reason.is_empty()
         || args.reseller.is_some()
-        || args.with_url.is_some()
-        || (args.value.is_some() || is_by_end) && args.operator.has_key();
-    if is_operator || !args.common.portal.has_key() && args.operator.has_key() {
-        if !is_operator && args.of.id().is_none() && args.event_id.is_none() {
+        || args.with_url.is_some();
+    if asked(is_for_operators, &args.common.portal, &args.operator) == Asked::Operator {
+        let is_narrow =
+            args.value.is_some() || is_by_end || args.of.id().is_some() || args.event_id.is_some();
+        if !is_for_operators && !is_narrow {
             bail!(
                 "name a subscription, or give --reseller, --event-id or --value; --all lists those of all resellers"
             );
         }
-        let asked = NotificationQuery {
+        let query = NotificationQuery {
             reseller: args.reseller,
             subscription: args.of.id(),
             url: args.with_url,
@@ -342,7 +344,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
             ended_until: args.ended_until,
             late: args.late,
         };
-        return search::notifications(&args.operator, args.common.form(), asked, &args.stretch).await;
+        return search::notifications(&args.operator, args.common.form(), query, &args.stretch).await;
     }
     of_the_reseller(args).await
 }

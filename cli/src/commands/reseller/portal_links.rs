@@ -9,6 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::asked::{Asked, asked};
 use super::{Common, OPERATORS};
 use crate::commands::search;
 use crate::operator::OperatorArgs;
@@ -188,17 +189,19 @@ async fn create(args: &CreateArgs) -> anyhow::Result<()> {
 
 /// The link, and how long its visit lasts. Operators ask their own API, and say why.
 async fn made(args: &CreateArgs) -> anyhow::Result<(Value, String)> {
-    let is_operator = !args.common.portal.has_key() && args.operator.has_key();
-    match (&args.note, &args.reseller) {
-        (Some(note), Some(reseller)) => {
+    let asked = asked(args.note.is_some(), &args.common.portal, &args.operator);
+    match (asked, &args.note, &args.reseller) {
+        (Asked::Operator, Some(note), Some(reseller)) => {
             let path = path(&["resellers", reseller, "portal-links"]);
             let request = json!({ "note": note });
             let made: Value = args.operator.connect()?.post(&path, &request).await?;
             let minutes = cell(&made, "/visitMinutes");
             Ok((made, minutes))
         }
-        _ if is_operator => bail!("an operator says whose dashboard, with --reseller, and why, with --note"),
-        _ => Ok((made_by_portal(args).await?, args.minutes.to_string())),
+        (Asked::Operator, ..) => {
+            bail!("an operator says whose dashboard, with --reseller, and why, with --note")
+        }
+        (Asked::Portal, ..) => Ok((made_by_portal(args).await?, args.minutes.to_string())),
     }
 }
 

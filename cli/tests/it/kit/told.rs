@@ -124,6 +124,43 @@ async fn a_story_is_told_of_the_only_notification_of_an_event() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn with_both_keys_the_portal_is_asked_and_named_unless_an_option_for_operators_is_given() {
+    let list = async || Json(json!({"items": [{"id": OTHER}], "next": null}));
+    let router = Router::new()
+        .route("/notifications", get(list))
+        .route("/subscriptions", get(list));
+    let url = pretended(router).await;
+    let run = |command: &str| {
+        postrider(command)
+            .env("PORTAL_URL", &url)
+            .env("RESELLER_KEY", "x")
+            .env("OPERATOR_URL", "http://127.0.0.1:1")
+            .env("OPERATOR_KEY", "y")
+            .run()
+    };
+    for command in [
+        "notifications list --value example.org -o name",
+        "notifications list --ended-since 1h -o name",
+        "subscriptions list -o name",
+    ] {
+        let told = run(command);
+        assert_eq!(told.stdout, format!("{OTHER}\n"), "{told:?}");
+        assert!(told.stderr.contains("the reseller portal is asked"), "{told:?}");
+    }
+    for command in [
+        "notifications list --value example.org --reseller acme",
+        "subscriptions list --failing",
+    ] {
+        let told = run(command);
+        assert_eq!(told.code, Some(1), "{told:?}");
+        assert!(
+            told.stderr.contains("http://127.0.0.1:1") && !told.stderr.contains("portal is asked"),
+            "{told:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_empty_list_of_an_event_names_the_command_that_says_why() {
     let event = async || {
         let missed = json!([{"subscriptionId": SUBSCRIPTION, "explanation": "Got nothing of it: it was deactivated."}]);

@@ -7,6 +7,7 @@ use super::args::{ListArgs, ShowArgs};
 use super::check::check_of;
 use super::{find, portal};
 use crate::commands::reseller::Common;
+use crate::commands::reseller::asked::{Asked, asked};
 use crate::commands::resellers;
 use crate::output::{self, Column};
 use crate::portal::PAGE_MAX;
@@ -48,18 +49,18 @@ const ROWS: [Shown; 21] = [
     ("retries of 4xx", "/retryClientErrors"),
 ];
 
-/// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
+/// Lists those of the reseller, or what operators ask for.
 pub(super) async fn list(args: ListArgs) -> anyhow::Result<()> {
     let common = &args.common;
-    let is_operator = args.reseller.is_some() || args.with_url.is_some() || args.failing;
-    if is_operator || (!common.portal.has_key() && args.operator.has_key()) {
-        let asked = [
+    let is_for_operators = args.reseller.is_some() || args.with_url.is_some() || args.failing;
+    if asked(is_for_operators, &common.portal, &args.operator) == Asked::Operator {
+        let query = [
             ("reseller", args.reseller),
             ("url", args.with_url),
             ("failing", args.failing.then(|| "true".to_owned())),
             ("cursor", args.cursor),
         ];
-        return resellers::subscriptions(&args.operator, common.form(), asked).await;
+        return resellers::subscriptions(&args.operator, common.form(), query).await;
     }
     let query = [("limit", Some(PAGE_MAX.to_owned())), ("cursor", args.cursor)];
     let document: Value = portal(common)?.get("/subscriptions", &query).await?;
@@ -70,12 +71,15 @@ pub(super) async fn list(args: ListArgs) -> anyhow::Result<()> {
 
 /// Shows one: the portal's where there is a key for it, else the operators'.
 pub(super) async fn show_one(ShowArgs { one, operator }: &ShowArgs) -> anyhow::Result<()> {
-    if !one.common.portal.has_key() && operator.has_key() {
+    if asked(false, &one.common.portal, operator) == Asked::Operator {
         return resellers::subscription(operator, one.common.form(), one.id).await;
     }
     match find(&portal(&one.common)?, one.id).await {
         // Whose subscription it is may be known to the operators' key alone.
         Err(error) if operator.has_key() && is_unknown(&error) => {
+            output::note(
+                "the reseller has no such subscription: the operator API is asked, with OPERATOR_KEY",
+            );
             resellers::subscription(operator, one.common.form(), one.id).await
         }
         found => {

@@ -59,7 +59,7 @@ pub(super) async fn run(args: FailuresArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many failed, in a sentence.
+/// How many failed, and how many of them are delivered by now, in a sentence.
 fn standing(failures: &Value) -> String {
     let total = failures["total"].as_u64().unwrap_or_default();
     if total == 0 {
@@ -71,10 +71,26 @@ fn standing(failures: &Value) -> String {
         ""
     };
     let in_all = format!("{}{or_more} in all", counted(total, "failure", "failures"));
-    match failures["deliveredByResending"].as_u64() {
-        None | Some(0) => in_all,
-        Some(delivered) => format!("{in_all}, {} delivered since", number(delivered)),
+    let delivered = failures["deliveredByResending"].as_u64().unwrap_or_default();
+    if total == 1 {
+        let stands = if delivered == 0 {
+            "is still not delivered"
+        } else {
+            "was delivered since"
+        };
+        return format!("{in_all}, of a notification that {stands}");
     }
+    let still_not = total.saturating_sub(delivered);
+    let parts = match (delivered, still_not) {
+        (0, _) => "all of notifications that are still not delivered".to_owned(),
+        (_, 0) => "all of notifications that were delivered since".to_owned(),
+        _ => format!(
+            "{} of notifications that were delivered since, {} of notifications that are still not delivered",
+            number(delivered),
+            number(still_not)
+        ),
+    };
+    format!("{in_all}: {parts}; a notification that failed several times counts each time")
 }
 
 #[cfg(test)]
@@ -96,9 +112,38 @@ mod tests {
     fn what_was_cut_off_is_said_to_be_more() {
         let of = |total: u64, at_least: bool| standing(&json!({"total": total, "atLeast": at_least}));
         assert_eq!(of(0, false), "nothing failed in that time");
-        assert_eq!(of(1, false), "1 failure in all");
-        assert_eq!(of(100_000, true), "100,000 failures or more in all");
-        let resent = json!({"total": 1_116, "atLeast": false, "deliveredByResending": 1_100});
-        assert_eq!(standing(&resent), "1,116 failures in all, 1,100 delivered since");
+        assert_eq!(
+            of(1, false),
+            "1 failure in all, of a notification that is still not delivered"
+        );
+        assert!(of(100_000, true).starts_with("100,000 failures or more in all: all of "));
+    }
+
+    #[test]
+    fn what_was_delivered_since_is_told_from_what_is_still_not_delivered() {
+        let of = |total: u64, delivered: u64| {
+            standing(&json!({"total": total, "atLeast": false, "deliveredByResending": delivered}))
+        };
+        assert_eq!(
+            of(1_116, 1_100),
+            "1,116 failures in all: 1,100 of notifications that were delivered since, 16 of notifications that are still not delivered; a \
+             notification that failed several times counts each time"
+        );
+        for (delivered, said) in [
+            (
+                0,
+                "2 failures in all: all of notifications that are still not delivered; ",
+            ),
+            (
+                2,
+                "2 failures in all: all of notifications that were delivered since; ",
+            ),
+        ] {
+            assert!(of(2, delivered).starts_with(said), "{}", of(2, delivered));
+        }
+        assert_eq!(
+            of(1, 1),
+            "1 failure in all, of a notification that was delivered since"
+        );
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod replay;
 pub(crate) mod resends;
 pub(crate) mod scheduled;
 pub(crate) mod secrets;
+mod story;
 pub(crate) mod subscriptions;
 pub(crate) mod tail;
 mod why;

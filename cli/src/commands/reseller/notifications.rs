@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use chrono::{DateTime, Utc};
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::reason::ENDED_FOR;
-use reqwest::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -18,6 +17,7 @@ use super::cancel::{self, CancelArgs};
 use super::failures::{self, FailuresArgs};
 use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
+use super::story::{self, StoryArgs};
 use super::why::{self, WhyArgs};
 use super::{Common, OPERATORS, OfSubscription, look, paused_by};
 use crate::age::Age;
@@ -28,7 +28,6 @@ use crate::operator::OperatorArgs;
 use crate::output::{self, Column, FormArgs, JsonArgs};
 use crate::portal::Portal;
 use crate::pretty;
-use crate::problem::Refusal;
 use crate::progress::Progress;
 use crate::shown::{self, Shown, ShownColumn, cell};
 
@@ -64,7 +63,7 @@ pub(crate) enum NotificationsCommand {
     List(Box<ListArgs>),
     /// Shows one, with its body.
     Show(OneNotification),
-    /// Tells what became of one, in sentences, and what comes next.
+    /// Tells what became of one, in sentences, and what comes next; of an event that became several, the headline of each.
     Story(StoryArgs),
     /// Tells what an event became, and why each other subscription got nothing of it.
     Why(WhyArgs),
@@ -142,15 +141,6 @@ pub(crate) struct OneNotification<F: Args = FormArgs> {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct StoryArgs {
-    /// The notification; or its event, where that became no other one.
-    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    of: String,
-    #[command(flatten)]
-    common: Common<JsonArgs>,
-}
-
-#[derive(Debug, Args)]
 #[command(after_help = "Example:
   postrider attempts 019aa2f0-5b1c-8025-9519-0863916ea2df")]
 pub(crate) struct AttemptsArgs {
@@ -215,7 +205,7 @@ const ATTEMPTS: [ShownColumn; 7] = [
 pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<ExitCode> {
     let done = match command {
         NotificationsCommand::List(args) => list(*args).await,
-        NotificationsCommand::Story(args) => story(&args).await,
+        NotificationsCommand::Story(args) => story::run(&args).await,
         NotificationsCommand::Why(args) => why::run(&args).await,
         NotificationsCommand::Failures(args) => failures::run(args).await,
         NotificationsCommand::Answers(args) => answers::run(args).await,
@@ -246,67 +236,12 @@ fn notification(text: &str) -> Result<Uuid, String> {
 }
 
 /// The commands that find notifications by what is no identifier of one.
-fn listed_by(text: &str) -> String {
+pub(super) fn listed_by(text: &str) -> String {
     let text = output::harmless(text);
     format!(
         "`postrider notifications list --event-id {text}` lists those of an event that is called so, and `postrider notifications list --value \
          {text}` those of events that have it in their data"
     )
-}
-
-/// The story of the notification with this identifier, or of the only one that an event became.
-async fn find_story(portal: &Portal, of: &str) -> anyhow::Result<Value> {
-    if let Ok(id) = of.parse::<Uuid>() {
-        match story_of(portal, id).await {
-            Err(error) if is_unknown(&error) => {}
-            told => return told,
-        }
-    }
-    let query = [("eventId", of), ("limit", "2")];
-    let found: Value = portal.get("/notifications", &query).await?;
-    let [one] = shown::items(&found["items"]) else {
-        let name = output::harmless(of);
-        bail!(
-            "{name} is no notification, and no event that became exactly one; {}",
-            listed_by(of)
-        );
-    };
-    let id: Uuid = cell(one, "/id").parse()?;
-    output::note(format_args!(
-        "{} is an event, which became the notification {id} alone",
-        output::harmless(of)
-    ));
-    story_of(portal, id).await
-}
-
-async fn story_of(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
-    portal.get(&format!("/notifications/{id}/story"), &()).await
-}
-
-fn is_unknown(error: &anyhow::Error) -> bool {
-    let refusal = error.downcast_ref::<Refusal>();
-    refusal.is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
-}
-
-async fn story(args: &StoryArgs) -> anyhow::Result<()> {
-    let portal = Portal::connect(&args.common.portal)?;
-    let story = find_story(&portal, &args.of).await?;
-    if args.common.is_json() {
-        return output::json(&story);
-    }
-    output::result(cell(&story, "/headline/text"))?;
-    for step in story["story"].as_array().into_iter().flatten() {
-        output::result(format_args!("  {}  {}", cell(step, "/at"), cell(step, "/text")))?;
-    }
-    output::result(format_args!("next: {}", cell(&story, "/next/text")))?;
-    let waited = story["waited"].as_array().filter(|causes| !causes.is_empty());
-    if let Some(causes) = waited {
-        output::result("its time went to:")?;
-        for cause in causes {
-            output::result(format_args!("  {}", cell(cause, "/text")))?;
-        }
-    }
-    Ok(())
 }
 
 pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {

@@ -124,6 +124,50 @@ async fn a_story_is_told_of_the_only_notification_of_an_event() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn of_an_event_that_became_several_notifications_each_has_its_headline() {
+    let list = async |uri: Uri| {
+        let first = json!({"id": OTHER, "subscriptionId": SUBSCRIPTION});
+        let second = json!({"id": SUBSCRIPTION, "subscriptionId": OTHER});
+        let is_of_one = uri.query().is_some_and(|query| query.contains("subscription="));
+        let items = if is_of_one {
+            vec![first]
+        } else {
+            vec![first, second]
+        };
+        Json(json!({ "items": items, "next": null }))
+    };
+    let story = async |uri: Uri| {
+        Json(
+            json!({"headline": {"text": uri.path()}, "story": [], "next": {"text": "Nothing."}, "waited": []}),
+        )
+    };
+    let router = Router::new()
+        .route("/notifications", get(list))
+        .route("/notifications/{id}/story", get(story));
+    let url = pretended(router).await;
+    let told = run("notifications story order-17", &url);
+    let lines = [(SUBSCRIPTION, OTHER), (OTHER, SUBSCRIPTION)].map(|(subscription, id)| {
+        format!("subscription {subscription}: notification {id}: /notifications/{id}/story\n")
+    });
+    assert_eq!(told.stdout, lines.concat(), "{told:?}");
+    assert!(
+        told.code == Some(0)
+            && told.stderr.contains("became several notifications: 2;")
+            && told.stderr.contains("--subscription ID"),
+        "{told:?}"
+    );
+    let one = run(
+        &format!("notifications story order-17 --subscription {SUBSCRIPTION}"),
+        &url,
+    );
+    assert!(
+        one.stdout.starts_with(&format!("/notifications/{OTHER}/story\n"))
+            && one.stdout.contains("next: Nothing."),
+        "{one:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn with_both_keys_the_portal_is_asked_and_named_unless_an_option_for_operators_is_given() {
     let list = async || Json(json!({"items": [{"id": OTHER}], "next": null}));
     let router = Router::new()

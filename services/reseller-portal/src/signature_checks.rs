@@ -28,6 +28,9 @@ const BODY_MAX_BYTES: usize = 65_536;
 /// How far a timestamp may be away, as libraries have it.
 const TOLERANCE: Duration = Duration::from_secs(300);
 
+/// As many other subscriptions of the reseller are looked through for the secret of a request, the oldest first.
+const OTHERS_MAX: u32 = 20;
+
 /// A request as an endpoint has it. Has no `Debug`: bodies are not for logs.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", expecting = "an object", default)]
@@ -99,6 +102,13 @@ impl Request {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
+
+    /// Whether it is signed with this secret, as of its own time.
+    fn is_signed_with(&self, secret: &Secret) -> bool {
+        let headers = SignedHeaders::read(|name| self.header(name));
+        let at: Option<i64> = headers.timestamp.and_then(|text| text.parse().ok());
+        at.is_some_and(|at| signing::verify(&[secret], headers, self.body.as_bytes(), at, TOLERANCE).is_ok())
+    }
 }
 
 /// Tells whether a request is signed with a secret of the subscription, and if not, why.
@@ -137,12 +147,21 @@ pub(crate) async fn check(
         .into_iter()
         .filter_map(|ended| Some((open_ended(sealer, subscription, &ended.sealed)?, ended)))
         .collect();
+    let own = secrets.iter().map(|(_, secret)| secret);
+    let is_own = own
+        .chain(ended.iter().map(|(secret, _)| secret))
+        .any(|secret| request.is_signed_with(secret));
+    let others = if is_own {
+        Vec::new()
+    } else {
+        others(&app, &reseller, subscription, now).await?
+    };
     // It takes a second of computing at worst, which is not to be taken from other requests.
     // It goes on when the caller is gone, and takes the caller's turn for as long.
     let turn = reseller.clone();
     let judged = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        judge(&request, &secrets, &ended)
+        judge(&request, &secrets, &ended, &others)
     });
     let judged = judged.await;
     judged.map(Json).map_err(|error| {
@@ -151,7 +170,53 @@ pub(crate) async fn check(
     })
 }
 
-fn judge(request: &Request, secrets: &[(Uuid, Secret)], ended: &[(Secret, EndedSecret)]) -> CheckDocument {
+/// Another subscription of the reseller, and what it signs with.
+struct Other {
+    name: String,
+    secrets: Vec<Secret>,
+}
+
+/// The other subscriptions of the reseller, and of no other, with the secrets that are valid.
+async fn others(
+    app: &App,
+    reseller: &Reseller,
+    subscription: Uuid,
+    now: DateTime<Utc>,
+) -> Result<Vec<Other>, Problem> {
+    let look = async {
+        let mut found = Vec::new();
+        let views = app
+            .store
+            .list_subscriptions(&reseller.id, None, OTHERS_MAX + 1)
+            .await?;
+        for view in views.into_iter().filter(|view| view.id != subscription) {
+            let sealed = app.store.sealed_secrets(&reseller.id, view.id, now).await?;
+            found.push((view, sealed.unwrap_or_default()));
+        }
+        Ok(found)
+    };
+    let found = http_api::by(reseller.deadline, ("the secrets", "read"), look).await?;
+    let sealer = app.sealer()?;
+    let others = found.into_iter().map(|(view, sealed)| Other {
+        secrets: sealed
+            .iter()
+            .filter_map(|(_, sealed)| open_ended(sealer, view.id, sealed))
+            .collect(),
+        name: if view.description.is_empty() {
+            format!("{} ({})", view.url, view.id)
+        } else {
+            format!("{:?} ({}, {})", view.description, view.url, view.id)
+        },
+    });
+    Ok(others.collect())
+}
+
+fn judge(
+    request: &Request,
+    secrets: &[(Uuid, Secret)],
+    ended: &[(Secret, EndedSecret)],
+    others: &[Other],
+) -> CheckDocument {
     let texts: Vec<_> = secrets.iter().map(|(_, secret)| secret.reveal()).collect();
     let texts: Vec<&str> = texts.iter().map(|text| text.as_str()).collect();
     let headers = SignedHeaders::read(|name| request.header(name));
@@ -170,7 +235,7 @@ fn judge(request: &Request, secrets: &[(Uuid, Secret)], ended: &[(Secret, EndedS
     let timestamp: Option<i64> = headers.timestamp.and_then(|text| text.parse().ok());
     let mut causes: Vec<CauseDocument> = found.causes.iter().map(CauseDocument::from).collect();
     if signed.is_none()
-        && let Some(cause) = timestamp.and_then(|at| of_ended(request, headers, (at, ended)))
+        && let Some(cause) = of_ended(request, ended).or_else(|| of_another(request, others))
     {
         // Untimely it is all the same; whatever else was found was a guess.
         causes.retain(|cause| matches!(cause.code, "too_old" | "too_new"));
@@ -195,14 +260,8 @@ fn judge(request: &Request, secrets: &[(Uuid, Secret)], ended: &[(Secret, EndedS
 }
 
 /// Says of a request that it is signed with a secret that signs no more, as of the request's own time.
-fn of_ended(
-    request: &Request,
-    headers: SignedHeaders<'_>,
-    (at, ended): (i64, &[(Secret, EndedSecret)]),
-) -> Option<CauseDocument> {
-    let body = request.body.as_bytes();
-    let signs = |secret: &Secret| signing::verify(&[secret], headers, body, at, TOLERANCE).is_ok();
-    let (_, ended) = ended.iter().find(|(secret, _)| signs(secret))?;
+fn of_ended(request: &Request, ended: &[(Secret, EndedSecret)]) -> Option<CauseDocument> {
+    let (_, ended) = ended.iter().find(|(secret, _)| request.is_signed_with(secret))?;
     let what = if ended.is_revoked {
         "was revoked"
     } else {
@@ -214,6 +273,21 @@ fn of_ended(
         text: format!("it is signed with the secret of {made} that {what} at {end}"),
         mend: "what is sent since then is signed with the secrets that are valid: have the notification sent again; a request from before that \
                time is genuine, unless others know the secret"
+            .to_owned(),
+    })
+}
+
+/// Says of a request that it is signed with a secret of another subscription of the reseller.
+fn of_another(request: &Request, others: &[Other]) -> Option<CauseDocument> {
+    let signs = |other: &&Other| other.secrets.iter().any(|secret| request.is_signed_with(secret));
+    let other = others.iter().find(signs)?;
+    Some(CauseDocument {
+        code: "secret_of_another_subscription",
+        text: format!(
+            "it is signed with a secret of another subscription of yours: {}",
+            other.name
+        ),
+        mend: "check it with the secrets of that subscription: each subscription signs with secrets of its own, also when several have the same URL"
             .to_owned(),
     })
 }

@@ -5,9 +5,12 @@ use serde_json::{Value, json};
 use signing::{Secret, sign};
 use testkit::subscription_factory::SubscriptionRow;
 
-use crate::portal::{Portal, fields};
+use crate::portal::{Portal, answer, fields};
 
 const BODY: &str = r#"{"id":"order-17","type":"domain.created","timestamp":"2026-11-21T09:51:36.518Z","data":{"domain":"example.lv"}}"#;
+
+/// A secret of no subscription.
+const UNKNOWN: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 fn request(secret: &str, at: i64, body: &str) -> Value {
     let secret = Secret::parse(secret).unwrap();
@@ -21,12 +24,11 @@ fn request(secret: &str, at: i64, body: &str) -> Value {
 #[testkit::test]
 async fn a_signature_is_judged_with_the_secrets_of_the_subscription_and_none_is_shown(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
-    let other = SubscriptionRow::active().make(&portal.pool).await;
     let secret_of = async |id: uuid::Uuid| {
         let path = format!("/subscriptions/{id}/secrets");
         portal.done("POST", &path, 201).await
     };
-    let (made, foreign) = (secret_of(id).await, secret_of(other).await);
+    let made = secret_of(id).await;
     let secret = made["secret"].as_str().unwrap();
     let path = format!("/subscriptions/{id}/signature-checks");
     let now = portal.now().timestamp();
@@ -51,8 +53,7 @@ async fn a_signature_is_judged_with_the_secrets_of_the_subscription_and_none_is_
         first(&judged(&request(secret, now, &spaced)).await),
         "reserialised_body"
     );
-    let wrong = foreign["secret"].as_str().unwrap();
-    let judged = judged(&request(wrong, now, BODY)).await;
+    let judged = judged(&request(UNKNOWN, now, BODY)).await;
     assert!(first(&judged).starts_with("wrong_secret"), "{judged}");
     for (wrong, field) in [
         (json!({"body": "x"}), "headers"),
@@ -71,6 +72,45 @@ async fn a_signature_is_judged_with_the_secrets_of_the_subscription_and_none_is_
             .await;
         assert_eq!(fields(&problem), [field]);
     }
+}
+
+#[testkit::test]
+async fn a_secret_of_another_subscription_is_named_by_it_unless_that_is_of_another_reseller(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let url = "https://other.example/hooks";
+    let other = SubscriptionRow::active().url(url).make(&portal.pool).await;
+    let foreign = SubscriptionRow::active().reseller("stranger");
+    let foreign = foreign.make(&portal.pool).await;
+    let stranger = portal.key_of("stranger").await;
+    let of_other = portal
+        .done("POST", &format!("/subscriptions/{other}/secrets"), 201)
+        .await;
+    let rotation = portal.request("POST", &format!("/subscriptions/{foreign}/secrets"));
+    let rotated = rotation.bearer_auth(stranger).send().await.unwrap();
+    let of_foreign = answer(rotated, 201).await;
+    let path = format!("/subscriptions/{id}/signature-checks");
+    let judged = async |made: &Value, back: i64| {
+        let at = portal.now().timestamp() - back;
+        let request = request(made["secret"].as_str().unwrap(), at, BODY);
+        portal.sent("POST", &path, &request, 200).await
+    };
+    let told = judged(&of_other, 0).await;
+    assert_eq!(
+        (&told["verdict"], &told["secretId"]),
+        (&json!("no_match"), &Value::Null)
+    );
+    let cause = &told["causes"][0];
+    assert_eq!(cause["code"], "secret_of_another_subscription");
+    let text = cause["text"].as_str().unwrap();
+    assert!(text.contains(url) && text.contains(&other.to_string()), "{text}");
+    let late = judged(&of_other, 420).await;
+    let codes = [&late["causes"][0]["code"], &late["causes"][1]["code"]];
+    assert_eq!(codes, ["too_old", "secret_of_another_subscription"]);
+    let told = judged(&of_foreign, 0).await.to_string();
+    assert!(
+        told.contains("wrong_secret") && !told.contains("another_subscription") && !told.contains("stranger"),
+        "{told}"
+    );
 }
 
 #[testkit::test]

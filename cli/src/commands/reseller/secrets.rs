@@ -1,5 +1,6 @@
 //! `postrider secrets`: what the notifications of a subscription are signed with.
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -20,6 +21,7 @@ Examples:
   postrider secrets list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   SIGNING_SECRET=$(postrider secrets rotate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)
   (printf whsec_; openssl rand -base64 32) | postrider secrets rotate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --secret-file -
+  postrider secrets show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider secrets show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d 01a1fd84-191a-7187-8c92-644d9a28fa8b
   postrider secrets revoke 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d 01a1fd84-191a-7187-8c92-644d9a28fa8b")]
 pub(crate) enum SecretsCommand {
@@ -41,9 +43,9 @@ pub(crate) enum SecretsCommand {
     Show {
         #[command(flatten)]
         of: Of,
-        /// The secret, from `postrider secrets list`.
+        /// The secret, from `postrider secrets list`; the newest that signs when left out.
         #[arg(value_parser = identifier)]
-        secret: Uuid,
+        secret: Option<Uuid>,
     },
     /// Ends one at once.
     Revoke {
@@ -91,10 +93,7 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
             secret_file,
             overlap_hours,
         } => rotate(&of, secret_file.as_deref(), overlap_hours).await,
-        SecretsCommand::Show { of, secret } => {
-            let document: Value = portal(&of)?.get(&format!("{}/{secret}", path(&of)), &()).await?;
-            print(&of, &document)
-        }
+        SecretsCommand::Show { of, secret } => show(&of, secret).await,
         SecretsCommand::Revoke { of, secret, yes } => {
             let act = Act {
                 what: &format!(
@@ -123,6 +122,27 @@ fn path<F: Args>(of: &Of<F>) -> String {
     format!("/subscriptions/{}/secrets", of.subscription)
 }
 
+/// Shows the one that is named, or the newest that signs.
+async fn show(of: &Of, secret: Option<Uuid>) -> anyhow::Result<()> {
+    let portal = portal(of)?;
+    let secret = match secret {
+        Some(secret) => secret,
+        None => {
+            let all: Value = portal.get(&path(of), &()).await?;
+            newest_that_signs(&all).context("no secret of this subscription signs at present")?
+        }
+    };
+    let document: Value = portal.get(&format!("{}/{secret}", path(of)), &()).await?;
+    print(of, &document)
+}
+
+/// Of a list as the portal gives it, with the newest first.
+fn newest_that_signs(list: &Value) -> Option<Uuid> {
+    let mut all = shown::items(&list["items"]).iter();
+    let newest = all.find(|secret| secret["active"] == true)?;
+    cell(newest, "/id").parse().ok()
+}
+
 async fn rotate(of: &Of, secret_file: Option<&str>, overlap_hours: Option<u64>) -> anyhow::Result<()> {
     let mut request = match secret_file {
         Some(file) => json!({ "secret": file::read(file)?.trim() }),
@@ -146,4 +166,24 @@ fn print(of: &Of, secret: &Value) -> anyhow::Result<()> {
     }
     output::result(cell(secret, "/secret"))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_secret_that_signs_is_the_first_that_does() {
+        let [newest, older] = [
+            "01a1fd84-191a-7187-8c92-644d9a28fa8b",
+            "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d",
+        ];
+        let of = |first: bool, second: bool| {
+            let items = json!([{"id": newest, "active": first}, {"id": older, "active": second}]);
+            newest_that_signs(&json!({ "items": items }))
+        };
+        assert_eq!(of(true, true), newest.parse().ok());
+        assert_eq!(of(false, true), older.parse().ok());
+        assert_eq!(of(false, false), None);
+    }
 }

@@ -86,9 +86,24 @@ impl Told<'_> {
         Some(step(at, sentence))
     }
 
-    /// What made it due again other than a resend of this one, which is told of itself.
-    pub(super) fn sent_again(&self) -> Option<Step> {
-        let at = self.it.resent_at?;
+    /// Each time that it was made due again other than by a resend of this one, which is told of itself: the last time, and those that its dead
+    /// letters tell of.
+    pub(super) fn sent_again(&self) -> Vec<Step> {
+        let letters = self.it.dead_letters.iter();
+        let replayed = letters
+            .filter(|letter| letter.state == DeadLetterState::Replayed)
+            .filter_map(|letter| letter.resolved_at);
+        let mut times: Vec<_> = replayed.chain(self.it.resent_at).collect();
+        times.sort_unstable();
+        times.dedup();
+        times
+            .into_iter()
+            .filter_map(|at| self.sent_again_at(at))
+            .collect()
+    }
+
+    /// What made it due again then.
+    fn sent_again_at(&self, at: DateTime<Utc>) -> Option<Step> {
         if self.act_at(at, &["notification.resend"]).is_some() {
             return None;
         }

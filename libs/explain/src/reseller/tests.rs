@@ -178,6 +178,30 @@ fn what_was_sent_again_is_told_with_who_had_it_sent() {
 }
 
 #[test]
+fn each_time_that_it_was_sent_again_is_told_and_not_the_last_alone() {
+    let mut history = row(NotificationStatus::Retry, 3);
+    let (first, last) = (now() - TimeDelta::minutes(5), now() - TimeDelta::minutes(1));
+    let reseller = format!("reseller {}", history.reseller);
+    let replayed = |at, by: &str| {
+        let mut letter = dead_letter(None, Some(history.id.uuid()));
+        letter.state = DeadLetterState::Replayed;
+        letter.resolved_at = Some(at);
+        letter.resolved_by = Some(by.to_owned());
+        letter
+    };
+    let letters = vec![replayed(first, "maria (2)"), replayed(last, &reseller)];
+    history.dead_letters = letters;
+    history.resent_at = Some(last);
+    let story = told(&history, None).story;
+    let said_at = |at| {
+        let steps = story.iter().filter(|step| step.at == Some(at));
+        steps.map(|step| step.sentence.code).collect::<Vec<_>>()
+    };
+    assert_eq!(said_at(first), ["sent-again-by-operators"]);
+    assert_eq!(said_at(last), ["replayed"]);
+}
+
+#[test]
 fn a_resend_of_several_is_told_with_who_had_them_sent() {
     let mut history = row(NotificationStatus::Retry, 2);
     let resent = act("subscription.resend");

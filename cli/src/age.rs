@@ -1,4 +1,4 @@
-//! Times as people write them and as tables show them, and ages: `90s`, `30m`, `2h`, `3d`.
+//! Times as people write them and as tables show them, and ages: `90s`, `30m`, `2h`, `3d`, and as they are printed, `2 h 5 min`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -110,18 +110,42 @@ impl FromStr for Age {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORM: &str = "an age is a number with a unit, such as 90s, 30m, 2h or 3d";
-        let start = text.char_indices().last().map_or(0, |(index, _)| index);
-        let (digits, unit) = text.split_at(start);
-        let count: u32 = digits.parse().map_err(|_| FORM)?;
-        let seconds = match unit {
-            "s" => 1,
-            "m" => 60,
-            "h" => 3_600,
-            "d" => 86_400,
-            _ => return Err(FORM),
-        };
-        Ok(Self(TimeDelta::seconds(i64::from(count) * seconds)))
+        const FORM: &str =
+            "an age is a number with a unit, such as 90s, 30m, 2h or 3d, or several such as \"2 h 5 min\"";
+        let mut rest = text.trim();
+        let (mut seconds, mut before) = (0, i64::MAX);
+        loop {
+            let count: u32 = leading(&mut rest, |c| c.is_ascii_digit())
+                .parse()
+                .map_err(|_| FORM)?;
+            let unit = leading(&mut rest, |c| c.is_ascii_alphabetic());
+            let unit = seconds_of(unit).filter(|unit| *unit < before).ok_or(FORM)?;
+            seconds += i64::from(count) * unit;
+            before = unit;
+            if rest.is_empty() {
+                return Ok(Self(TimeDelta::seconds(seconds)));
+            }
+        }
+    }
+}
+
+/// Takes the characters at the beginning for which `is` holds, with the blanks behind them.
+fn leading<'a>(rest: &mut &'a str, is: fn(char) -> bool) -> &'a str {
+    let text = *rest;
+    let end = text.find(|c: char| !is(c)).unwrap_or(text.len());
+    let (taken, left) = text.split_at(end);
+    *rest = left.trim_start();
+    taken
+}
+
+/// How many seconds a unit has, in one letter as it is typed, or as lengths of time are printed.
+fn seconds_of(unit: &str) -> Option<i64> {
+    match unit {
+        "s" => Some(1),
+        "m" | "min" => Some(60),
+        "h" => Some(3_600),
+        "d" | "day" | "days" => Some(86_400),
+        _ => None,
     }
 }
 
@@ -154,7 +178,7 @@ mod tests {
         let (from, to) = (SystemClock.now(), time_or_age("3d").unwrap());
         let three_days = from - to..=SystemClock.now() - to;
         assert!(three_days.contains(&TimeDelta::days(3)), "{three_days:?}");
-        for none in ["", "3", "yesterday", "3 days"] {
+        for none in ["", "3", "yesterday", "3 weeks"] {
             assert!(time_or_age(none).is_err(), "{none:?}");
         }
     }
@@ -188,8 +212,25 @@ mod tests {
         let after = |text: &str| text.parse::<Age>().unwrap().after(noon);
         assert_eq!(after("2h"), Some(noon + TimeDelta::hours(2)));
         assert_eq!(after("4000000000d"), None);
-        for none in ["", "h", "2", "-2h", "2w", "2.5h", "2 h"] {
+        for none in [
+            "", "h", "2", "-2h", "2w", "2.5h", "2 h 5", "5m2h", "1h1h", "2 h ago",
+        ] {
             assert!(seconds(none).is_err(), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn an_age_is_read_as_a_length_of_time_is_printed() {
+        for (text, seconds) in [
+            ("45 s", 45),
+            ("3 min", 180),
+            ("2 h 5 min", 7_500),
+            ("1 day 2 h", 93_600),
+            ("2 days", 172_800),
+            (" 1h30m ", 5_400),
+        ] {
+            let age = text.parse::<Age>().map(|age| age.0.num_seconds());
+            assert_eq!(age, Ok(seconds), "{text}");
         }
     }
 

@@ -64,6 +64,7 @@ pub(crate) struct Stretch {
   postrider push list --waiting                                 all that wait, the oldest first
   postrider push list --prototype Hello --status FAILED,GIVEN_UP --newer-than 2h
   postrider push list --reason CANCELLED                        what an operator has cancelled
+  postrider push list --status FAILED,GIVEN_UP --ended-since 1h
   postrider push list --late 5m --newer-than 1d                 what ended more than 5 minutes after it was accepted")]
 pub(crate) struct PushListArgs {
     /// For this device: the push key that they were handed in with; it is in no answer and no record.
@@ -84,6 +85,12 @@ pub(crate) struct PushListArgs {
     /// Moved by hand for this reason.
     #[arg(long, value_parser = PossibleValuesParser::new(["REPLAYED", "CANCELLED"]), ignore_case = true)]
     reason: Option<String>,
+    /// Sent, failed, given up or cancelled at this time or later, whenever it was accepted; a time, or an age such as 3d.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    ended_since: Option<DateTime<Utc>>,
+    /// Sent, failed, given up or cancelled before this time; a time, or an age such as 10m.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age)]
+    ended_until: Option<DateTime<Utc>>,
     /// Ended more than so long after it was accepted, such as 5m.
     #[arg(long, value_name = "AGE")]
     late: Option<Age>,
@@ -231,6 +238,8 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
         ("platform", upper(args.platform.as_ref())),
         ("status", joined(&statuses(&args.status, args.waiting))),
         ("reason", upper(args.reason.as_ref())),
+        ("endedSince", args.ended_since.map(written)),
+        ("endedUntil", args.ended_until.map(written)),
         ("lateBySeconds", seconds(args.late)),
     ]);
     args.stretch.add_to(&mut query);

@@ -126,6 +126,19 @@ async fn several_statuses_are_one_parameter_and_what_waits_is_better_asked_for_w
         }
     }
     for command in [
+        "push list --ended-since 2026-11-21T12:00:00Z --ended-until 2026-11-21T13:00:00Z --json",
+        "notifications list --all --ended-since 2026-11-21T12:00:00Z --ended-until 2026-11-21T13:00:00Z --json",
+    ] {
+        let listed = run(command, &url);
+        let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+        let asked = listed["items"][0]["id"].as_str().expect("a query");
+        let ended = ["endedSince=2026-11-21T12", "endedUntil=2026-11-21T13"];
+        assert!(
+            ended.iter().all(|part| asked.contains(part)),
+            "{command}: {asked}"
+        );
+    }
+    for command in [
         "push list --waiting --json",
         "notifications list --all --waiting --json",
         "notifications list --reseller acme --waiting --json",

@@ -258,6 +258,8 @@ fn pushes_of(filter: &WaitingFilter) -> Result<PushFilter, Problem> {
         reason: None,
         since: filter.since,
         until: filter.until,
+        ended_since: None,
+        ended_until: None,
         late_by_seconds: None,
         limit: None,
         cursor: None,

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use http_api::{Problem, WrongQuery, paging};
 use serde::Serialize;
 use store::Examined;
@@ -70,7 +70,7 @@ pub(crate) fn event_type(given: Option<&str>) -> Result<Option<String>, Problem>
 }
 
 /// A time of a parameter.
-pub(crate) fn time(parameter: &'static str, given: Option<DateTime<Utc>>) -> Result<(), Problem> {
+fn time(parameter: &'static str, given: Option<DateTime<Utc>>) -> Result<(), Problem> {
     filter::time(parameter, given)?;
     Ok(())
 }
@@ -87,6 +87,31 @@ pub(crate) fn times(since: Option<DateTime<Utc>>, until: Option<DateTime<Utc>>) 
         wrong.add(Problem::query("until", "must be later than since"));
     }
     wrong.with(Ok((since, until)))
+}
+
+/// When what is looked for ended. `can_have_ended` says whether all that is asked for may have.
+pub(crate) fn ended(
+    since: Option<DateTime<Utc>>,
+    until: Option<DateTime<Utc>>,
+    can_have_ended: bool,
+) -> Result<Times, Problem> {
+    let mut wrong = WrongQuery::default();
+    for (name, at) in [("endedSince", since), ("endedUntil", until)] {
+        wrong.take(time(name, at));
+        if at.is_some() && !can_have_ended {
+            let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
+            wrong.add(Problem::query(name, detail));
+        }
+    }
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        wrong.add(Problem::query("endedUntil", "must be later than endedSince"));
+    }
+    wrong.with(Ok((since, until)))
+}
+
+/// Before when what ended before `ended_until` was accepted, by a clock that may be a little ahead of the one that it ended by.
+pub(crate) fn accepted_until(ended_until: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
+    ended_until.map(|until| until + TimeDelta::minutes(1))
 }
 
 /// More than how long after it was accepted what is looked for ended. `can_have_ended` says whether all that is asked for may have.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::counted::number;
 use domain::notification::NotificationStatus;
 use domain::reason::{ENDED_FOR, NotificationReason};
@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::examined::{Part, Times, event_type, late_by, text, time, times};
+use crate::examined::{Part, accepted_until, ended, event_type, late_by, text, times};
 use crate::request::Viewer;
 
 /// Most subscriptions whose notifications are searched by a part of their URL.
@@ -240,8 +240,9 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
     let statuses: Vec<NotificationStatus> =
         wrong.take(words::some_of("status", params.status.as_deref(), &known));
     let (since, until) = wrong.take(times(params.since, params.until));
-    let (ended_since, ended_until) = wrong.take(ended(params, &statuses));
     let can_have_ended = statuses.iter().all(|status| status.is_terminal());
+    let (ended_since, ended_until) =
+        wrong.take(ended(params.ended_since, params.ended_until, can_have_ended));
     let late_by = wrong.take(late_by(params.late_by_seconds, can_have_ended));
     let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
     let url = wrong.take(text("url", params.url.as_deref()));
@@ -262,8 +263,7 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         code: wrong.take(last_answer::code(params.code.as_deref())),
         error: wrong.take(last_answer::error_type(params.error.as_deref())),
         since,
-        // What ended before then was accepted before it, by a clock that may be a little ahead of the one that it ended by.
-        until: until.or(ended_until.map(|until| until + TimeDelta::minutes(1))),
+        until: until.or(accepted_until(ended_until)),
         ended_since,
         ended_until,
         late_by,
@@ -272,23 +272,6 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         wrong.take(check_event(params, &event));
     }
     wrong.with(Ok(search))
-}
-
-/// When it ended. What waits has not.
-fn ended(params: &NotificationParams, statuses: &[NotificationStatus]) -> Result<Times, Problem> {
-    let (since, until) = (params.ended_since, params.ended_until);
-    let mut wrong = WrongQuery::default();
-    for (name, at) in [("endedSince", since), ("endedUntil", until)] {
-        wrong.take(time(name, at));
-        if at.is_some() && !statuses.iter().all(|status| status.is_terminal()) {
-            let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
-            wrong.add(Problem::query(name, detail));
-        }
-    }
-    if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        wrong.add(Problem::query("endedUntil", "must be later than endedSince"));
-    }
-    wrong.with(Ok((since, until)))
 }
 
 /// An event has few notifications, which are there at once.

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::dead_letters::filter::names;
-use crate::examined::{Part, late_by, not_indexed, text, times, word};
+use crate::examined::{Part, accepted_until, ended, late_by, not_indexed, text, times, word};
 use crate::request::Viewer;
 
 /// The routes.
@@ -48,6 +48,10 @@ pub(crate) struct PushParams {
     pub(crate) since: Option<DateTime<Utc>>,
     /// Accepted before this time.
     pub(crate) until: Option<DateTime<Utc>>,
+    /// Ended at this time or later: sent, failed, given up or cancelled.
+    pub(crate) ended_since: Option<DateTime<Utc>>,
+    /// Ended before this time.
+    pub(crate) ended_until: Option<DateTime<Utc>>,
     /// Ended more than so many seconds after it was accepted; what was sent again counts from then as well. What waits has not ended.
     #[param(example = 600)]
     pub(crate) late_by_seconds: Option<u32>,
@@ -186,6 +190,8 @@ pub(crate) fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
     let known = PushStatus::ALL.map(PushStatus::as_str);
     let statuses: Vec<PushStatus> = wrong.take(words::some_of("status", params.status.as_deref(), &known));
     let can_have_ended = statuses.iter().all(|status| status.is_terminal());
+    let (ended_since, ended_until) =
+        wrong.take(ended(params.ended_since, params.ended_until, can_have_ended));
     let platforms = names(&Platform::ALL, Platform::as_str);
     let filter = PushFilter {
         device: wrong.take(text("device", params.device.as_deref())),
@@ -194,8 +200,10 @@ pub(crate) fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
         statuses,
         reason: wrong.take(word("reason", params.reason.as_deref(), "REPLAYED, CANCELLED")),
         since,
-        until,
+        until: until.or(accepted_until(ended_until)),
         late_by: wrong.take(late_by(params.late_by_seconds, can_have_ended)),
+        ended_since,
+        ended_until,
     };
     wrong.with(Ok(filter))
 }

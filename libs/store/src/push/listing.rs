@@ -41,6 +41,10 @@ pub struct PushFilter {
     pub until: Option<DateTime<Utc>>,
     /// Ended more than so long after it was accepted. No index knows it.
     pub late_by: Option<Duration>,
+    /// Ended from here on. No index knows it either.
+    pub ended_since: Option<DateTime<Utc>>,
+    /// Ended before this.
+    pub ended_until: Option<DateTime<Utc>>,
 }
 
 impl PushFilter {
@@ -133,6 +137,8 @@ impl Lead {
             && filter.platform.is_none()
             && filter.reason.is_none()
             && filter.late_by.is_none()
+            && filter.ended_since.is_none()
+            && filter.ended_until.is_none()
     }
 }
 
@@ -152,7 +158,9 @@ macro_rules! look {
                      AND ($3::text IS NULL OR p.platform = $3) AND (cardinality($4::text[]) = 0 OR p.status = ANY ($4))
                      AND ($5::text IS NULL OR p.reason = $5) AND ($6::timestamptz IS NULL OR p.created_at >= $6)
                      AND ($7::timestamptz IS NULL OR p.created_at < $7)
-                     AND ($11::interval IS NULL OR p.finished_at - p.created_at > $11)) IS TRUE AS \"matches!\"
+                     AND ($11::interval IS NULL OR p.finished_at - p.created_at > $11)
+                     AND ($12::timestamptz IS NULL OR p.finished_at >= $12)
+                     AND ($13::timestamptz IS NULL OR p.finished_at < $13)) IS TRUE AS \"matches!\"
              FROM " + $from + " WHERE " + $lead + " LIMIT $8",
             $filter.device,
             $filter.prototype,
@@ -163,7 +171,9 @@ macro_rules! look {
             $filter.until,
             $depth
             $(, $value)*,
-            $filter.late_by.map(interval)
+            $filter.late_by.map(interval),
+            $filter.ended_since,
+            $filter.ended_until
         )
         .fetch_all(&$store.pool)
         .await

@@ -68,7 +68,7 @@ async fn notifications_that_ended_late_are_found_and_what_still_waits_is_not(poo
 }
 
 #[testkit::database_test]
-async fn pushes_that_ended_late_are_found_and_what_still_waits_is_not(pool: PgPool) {
+async fn pushes_that_ended_late_or_in_a_time_are_found_and_what_still_waits_is_not(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let accepted = SystemClock.now() - TimeDelta::hours(1);
     let mut made: Vec<Uuid> = Vec::new();
@@ -99,4 +99,17 @@ async fn pushes_that_ended_late_are_found_and_what_still_waits_is_not(pool: PgPo
         };
         assert_eq!(all_pushes(&store, &late, 1).await, found);
     }
+    // Between the two that took longest.
+    let cut = accepted + TimeDelta::seconds(700);
+    let ended = |ended_since, ended_until| PushFilter {
+        ended_since,
+        ended_until,
+        ..PushFilter::default()
+    };
+    assert_eq!(all_pushes(&store, &ended(Some(cut), None), 1).await, made[..1]);
+    let mut before = all_pushes(&store, &ended(None, Some(cut)), 1).await;
+    let mut others = made[1..].to_vec();
+    before.sort_unstable();
+    others.sort_unstable();
+    assert_eq!(before, others);
 }

@@ -312,6 +312,8 @@ async fn of_prototype(app: &Arc<App>, viewer: Viewer, text: &str, found: &mut Fo
         reason: None,
         since: None,
         until: None,
+        ended_since: None,
+        ended_until: None,
         late_by_seconds: None,
         limit: Some(1),
         cursor: None,

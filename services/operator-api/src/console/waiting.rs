@@ -451,6 +451,9 @@ async fn of_pushes(
         reason: params.reason.clone(),
         since: moment("since", params.since.as_deref())?,
         until: moment("until", params.until.as_deref())?,
+        // The form has these for notifications alone.
+        ended_since: None,
+        ended_until: None,
         late_by_seconds: seconds(params.late_by_seconds.as_deref())?,
         limit,
         cursor,

@@ -113,6 +113,10 @@ async fn several_statuses_are_asked_for_at_once_and_an_unknown_one_is_answered_w
             "ask for SENT, FAILED or GIVEN_UP",
         ),
         (
+            "pushes?status=SENT,RETRY&endedSince=2026-11-21T12:00:00Z",
+            "ask for SENT, FAILED or GIVEN_UP",
+        ),
+        (
             "pushes?status=PENDING&lateBySeconds=600",
             "ask for SENT, FAILED or GIVEN_UP",
         ),

@@ -7,6 +7,7 @@ mod after_restore;
 mod after_restore_stops;
 mod answers;
 mod api_keys;
+mod cancellations;
 mod careful_jobs;
 mod catalogue;
 mod changes;

@@ -1,6 +1,7 @@
 //! The statements of the reseller lane.
 
 mod cancelled_resends;
+mod changed_quotas;
 mod charges;
 mod claims;
 mod completions;
@@ -13,6 +14,8 @@ mod fences;
 mod first_of_day;
 mod health_signals;
 mod ids;
+mod line_scene;
+mod lines;
 mod outages;
 mod paces;
 mod promotion;

@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use store::Store;
 use store::webhook::NotificationSearch;
 
-use super::quotas::with_line;
+use super::line_scene::with_line;
 
 #[testkit::database_test]
 async fn a_list_of_many_lines_tells_the_turns_that_each_notification_tells_alone(pool: PgPool) {

@@ -5,7 +5,7 @@ use sqlx::PgPool;
 use store::Store;
 use testkit::subscription_factory::SubscriptionRow;
 
-use super::quotas::{set_quota, with_line};
+use super::line_scene::{set_quota, with_line};
 use super::scene::noon;
 
 #[testkit::database_test]

@@ -1,0 +1,7 @@
+//! Pauses by operators.
+
+mod claims;
+mod periods;
+mod resellers;
+pub(crate) mod scene;
+mod told;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
-use domain::quota::day_of;
+use domain::quota::{day_of, start_of};
 use store::demo::PastWritten;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -22,7 +22,7 @@ use crate::output;
 use crate::portal::{Portal, SubscriptionRequest};
 use crate::webhooks::Webhooks;
 
-use week::{KINDS, Kind, Made};
+use week::{Days, KINDS, Kind, Made};
 
 /// Whose past may be made up. No other: a real reseller's is never touched.
 const RESELLER: &str = "demo";
@@ -63,7 +63,10 @@ pub(super) async fn run(sources: &Sources, args: &ResellerArgs, timeout: Duratio
     let past = week::past(
         RESELLER,
         SystemClock.now(),
-        &|at| day_of(at, zone),
+        &Days {
+            of: &|at| day_of(at, zone),
+            start: &|day| start_of(day, zone),
+        },
         &made,
         &examples,
     );

@@ -23,8 +23,9 @@ const DAYS: i64 = 7;
 const AGE: TimeDelta = TimeDelta::days(40);
 /// The daily quota of the one that has too little.
 const QUOTA: u32 = 120;
-/// What came to it in this time waits, whatever the hour: the day began with what had waited since the day before.
-const LINE: TimeDelta = TimeDelta::hours(6);
+/// Over which part of a day what waited for it is sent. On the present day it is half of what there was of it, so that all of its places are
+/// used whatever the hour, and what failed at first has been tried again.
+const WINDOW: TimeDelta = TimeDelta::hours(6);
 /// What is charged to a day of a subscription that has no quota of its own is told against this one.
 const DEFAULT_QUOTA: u32 = 1_000_000;
 /// Since when the failing one fails, and how long ago it came to be degraded.
@@ -75,7 +76,8 @@ pub(super) const KINDS: [Kind; 4] = [
         description: "Customer records",
         path: "/crm/contacts",
         events: "contact.*",
-        busy: 12.0,
+        // So much more than the quota on working days that the line never ends on the others.
+        busy: 16.0,
         fate: Fate::OverQuota,
     },
     Kind {
@@ -101,11 +103,19 @@ pub(super) struct Made {
     pub(super) kind: &'static Kind,
 }
 
-/// The past of these, up to `now`. `day_of` tells the day of a quota, `examples` the data of each event type.
+/// The days that quotas are counted by.
+pub(super) struct Days<'a> {
+    /// The day that an instant is on.
+    pub(super) of: &'a dyn Fn(DateTime<Utc>) -> NaiveDate,
+    /// When a day begins.
+    pub(super) start: &'a dyn Fn(NaiveDate) -> DateTime<Utc>,
+}
+
+/// The past of these, up to `now`. `examples` has the data of each event type.
 pub(super) fn past(
     reseller: &str,
     now: DateTime<Utc>,
-    day_of: &dyn Fn(DateTime<Utc>) -> NaiveDate,
+    days: &Days<'_>,
     made: &[Made],
     examples: &BTreeMap<String, String>,
 ) -> Past {
@@ -114,7 +124,7 @@ pub(super) fn past(
         let mut week = Week {
             reseller,
             now,
-            day_of,
+            days,
             made: one,
             random: StdRng::seed_from_u64(seed),
             used: BTreeMap::new(),
@@ -128,7 +138,7 @@ pub(super) fn past(
 struct Week<'a> {
     reseller: &'a str,
     now: DateTime<Utc>,
-    day_of: &'a dyn Fn(DateTime<Utc>) -> NaiveDate,
+    days: &'a Days<'a>,
     made: &'a Made,
     random: StdRng,
     /// What was charged to each day.
@@ -221,12 +231,7 @@ impl Week<'_> {
 
     fn notification(&mut self, event: NewEvent) -> PastNotification {
         let at = event.created_at;
-        let day = (self.day_of)(at);
-        let used = self.used.entry(day).or_default();
-        let is_over = self.made.kind.fate == Fate::OverQuota && *used >= QUOTA;
-        let is_late = self.made.kind.fate == Fate::OverQuota && at >= self.now - LINE;
-        // What was over on a day before went on the next morning.
-        if is_late || is_over && day == (self.day_of)(self.now) {
+        let Some((day, turn)) = self.turn(at) else {
             return PastNotification {
                 subscription: self.made.id,
                 status: NotificationStatus::Scheduled,
@@ -236,20 +241,45 @@ impl Week<'_> {
                 attempts: Vec::new(),
                 event,
             };
-        }
-        *used = if is_over { QUOTA } else { *used + 1 };
-        let (status, next_attempt_at, attempts) = self.tried(at);
+        };
+        *self.used.entry(day).or_default() += 1;
+        let (status, next_attempt_at, attempts) = self.tried(turn);
+        let fingerprint = attempts
+            .last()
+            .and_then(|last| last.classification.fingerprint.clone());
+        let waited = (turn > at).then(|| NotificationReason::Quota.to_string());
         PastNotification {
             subscription: self.made.id,
             status,
-            reason: attempts
-                .last()
-                .and_then(|last| last.classification.fingerprint.clone()),
+            reason: fingerprint.or(waited),
             next_attempt_at,
             charged_on: Some(day),
             attempts,
             event,
         }
+    }
+
+    /// To which day what came `at` this time is charged, and when it is sent; none of what waits still. What exceeds the quota goes on the days
+    /// that follow, the oldest first.
+    fn turn(&self, at: DateTime<Utc>) -> Option<(NaiveDate, DateTime<Utc>)> {
+        let arrived = (self.days.of)(at);
+        if self.made.kind.fate != Fate::OverQuota {
+            return Some((arrived, at));
+        }
+        let (day, place) = match self.used.last_key_value() {
+            Some((day, used)) if *day >= arrived && *used >= QUOTA => (day.succ_opt()?, 0),
+            Some((day, used)) if *day >= arrived => (*day, *used),
+            _ => (arrived, 0),
+        };
+        let (start, today) = ((self.days.start)(day), (self.days.of)(self.now));
+        let window = if day == today {
+            (self.now - start) / 2
+        } else {
+            WINDOW
+        };
+        let opens = start + window * i32::try_from(place).ok()? / i32::try_from(QUOTA).ok()?;
+        let turn = at.max(opens);
+        (day <= today && turn + LONGEST * 2 <= self.now).then_some((day, turn))
     }
 
     /// Attempts until one succeeds, none may follow, or the next one lies ahead.
@@ -372,10 +402,7 @@ impl Week<'_> {
         let daily_quota = (fate == Fate::OverQuota).then_some(QUOTA);
         let quota = daily_quota.unwrap_or(DEFAULT_QUOTA);
         let mut used = self.used;
-        let today = used.entry((self.day_of)(now)).or_default();
-        if fate == Fate::OverQuota {
-            *today = QUOTA;
-        }
+        used.entry((self.days.of)(now)).or_default();
         PastSubscription {
             id: self.made.id,
             states,
@@ -391,6 +418,8 @@ impl Week<'_> {
 
 #[cfg(test)]
 mod tests {
+    use chrono::NaiveTime;
+
     use super::*;
 
     fn of(now: &str) -> Past {
@@ -407,7 +436,11 @@ mod tests {
             "host.deleted",
         ];
         let examples = names.map(|name| (name.to_owned(), "{}".to_owned())).into();
-        past("demo", now, &|at| at.date_naive(), &made, &examples)
+        let days = Days {
+            of: &|at| at.date_naive(),
+            start: &|day| day.and_time(NaiveTime::MIN).and_utc(),
+        };
+        past("demo", now, &days, &made, &examples)
     }
 
     #[test]
@@ -436,6 +469,65 @@ mod tests {
             }
             assert_eq!(past.subscriptions.len(), KINDS.len());
         }
+    }
+
+    /// The page of the quota has both beside each other: how much of a day is used, and what ended in each hour of it.
+    #[test]
+    fn what_is_used_of_the_day_is_what_ended_on_it_where_the_quota_is_too_small() {
+        for now in [
+            "2026-03-01T18:00:00Z",
+            "2026-03-02T00:40:00Z",
+            "2026-03-04T01:10:00Z",
+            "2026-03-04T12:00:00Z",
+            "2026-03-06T23:59:00Z",
+            "2026-03-07T09:00:00Z",
+            "2026-03-08T20:30:00Z",
+        ] {
+            let past = of(now);
+            let today = now.parse::<DateTime<Utc>>().unwrap().date_naive();
+            let subscription = past
+                .subscriptions
+                .iter()
+                .find(|one| one.daily_quota.is_some())
+                .unwrap();
+            let its = past
+                .notifications
+                .iter()
+                .filter(|one| one.subscription == subscription.id);
+            let its: Vec<_> = its.collect();
+            let used = subscription.days.last().unwrap();
+            assert_eq!((used.day, used.used), (today, QUOTA), "{now}");
+            let over = [
+                NotificationStatus::Sent,
+                NotificationStatus::Failed,
+                NotificationStatus::GivenUp,
+            ];
+            let ended = its.iter().filter(|one| over.contains(&one.status));
+            let ended = ended.filter(|one| one.attempts.last().unwrap().started_at.date_naive() == today);
+            assert_eq!(ended.count(), QUOTA as usize, "{now}");
+            assert!(
+                its.iter().any(|one| one.status == NotificationStatus::Scheduled),
+                "{now}: nothing waits"
+            );
+            // None overtakes another, and no day has more than its quota.
+            assert!(
+                its.is_sorted_by_key(|one| (one.charged_on.is_none(), one.charged_on)),
+                "{now}"
+            );
+            assert!(subscription.days.iter().all(|day| day.used <= QUOTA), "{now}");
+        }
+    }
+
+    /// None of the line is sent before there was time for it, and then it is not told as used either.
+    #[test]
+    fn a_day_that_has_just_begun_has_used_nothing_of_a_quota() {
+        let past = of("2026-03-04T00:00:05Z");
+        let subscription = past
+            .subscriptions
+            .iter()
+            .find(|one| one.daily_quota.is_some())
+            .unwrap();
+        assert_eq!(subscription.days.last().unwrap().used, 0);
     }
 
     #[test]

@@ -172,11 +172,16 @@ pub(crate) async fn overview(
     State(app): State<Arc<App>>,
     reseller: Reseller,
 ) -> Result<Json<OverviewDocument>, Problem> {
-    first(&app, &reseller, SHOWN).await.map(Json)
+    let (overview, _) = first(&app, &reseller, SHOWN).await?;
+    Ok(Json(overview))
 }
 
-/// The same of the first `shown` subscriptions.
-pub(crate) async fn first(app: &App, reseller: &Reseller, shown: u32) -> Result<OverviewDocument, Problem> {
+/// The same of the first `shown` subscriptions, and these, in the same order.
+pub(crate) async fn first(
+    app: &App,
+    reseller: &Reseller,
+    shown: u32,
+) -> Result<(OverviewDocument, Vec<SubscriptionView>), Problem> {
     let list = app
         .store
         .list_subscriptions(&reseller.id, None, shown.saturating_add(1));
@@ -186,21 +191,22 @@ pub(crate) async fn first(app: &App, reseller: &Reseller, shown: u32) -> Result<
     let facts = read(app, reseller, &views).await?;
     let mut needs: Vec<(u8, NeedDocument)> = Vec::new();
     let subscriptions = views
-        .into_iter()
+        .iter()
         .map(|view| {
-            let row = row(app, &view, &facts);
-            needs.extend(needs_of(&view, &row, &facts));
+            let row = row(app, view, &facts);
+            needs.extend(needs_of(view, &row, &facts));
             row
         })
         .collect();
     needs.sort_by_key(|(rank, _)| *rank);
-    Ok(OverviewDocument {
+    let overview = OverviewDocument {
         as_of: facts.now,
         needs_you: needs.into_iter().map(|(_, need)| need).collect(),
         subscriptions,
         has_more,
         counted_up_to: WAITING_COUNTED_MAX,
-    })
+    };
+    Ok((overview, views))
 }
 
 async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Result<Facts, Problem> {

@@ -71,6 +71,9 @@ impl Store {
         subscriptions: &[Uuid],
         since: DateTime<Utc>,
     ) -> Result<HashMap<Uuid, u64>, Error> {
+        if subscriptions.is_empty() {
+            return Ok(HashMap::new());
+        }
         let rows = sqlx::query!(
             r#"
             SELECT s.subscription AS "subscription!", count(*) AS "count!: Count"
@@ -103,6 +106,9 @@ impl Store {
         &self,
         failing: &[(Uuid, DateTime<Utc>)],
     ) -> Result<HashMap<Uuid, Option<u16>>, Error> {
+        if failing.is_empty() {
+            return Ok(HashMap::new());
+        }
         let rows = sqlx::query!(
             r#"
             SELECT s.subscription AS "subscription!", newest.response_status AS "answer!: Nullable<Count>"

@@ -1,6 +1,5 @@
 //! R1: each subscription at a glance, and what needs the reseller.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
@@ -60,22 +59,13 @@ async fn page(
     reseller: Reseller,
     frame: Frame,
 ) -> Result<impl IntoResponse, Problem> {
-    let found = super::subscriptions_of(&app, &reseller).await?;
-    let all = found.len();
-    let overview = overview::first(&app, &reseller, SHOWN).await?;
+    let (overview, views) = overview::first(&app, &reseller, SHOWN).await?;
+    let all = views.len();
     let (counted_up_to, needs) = (u64::from(overview.counted_up_to), overview.needs_you);
-    let mut seen: HashMap<_, _> = overview
-        .subscriptions
-        .into_iter()
-        .map(|row| (row.id, row))
-        .collect();
     let state = frame.asked("state");
     let mut rows = Vec::new();
-    for subscription in found {
-        // One that was made or deleted between the two is on the next page.
-        let Some(seen) = seen.remove(&subscription.id) else {
-            continue;
-        };
+    for (view, seen) in views.into_iter().zip(overview.subscriptions) {
+        let subscription = SubscriptionDocument::of(view, &app.config);
         if state.is_empty() || subscription.state.as_str() == state {
             rows.push(Row {
                 subscription,

@@ -10,8 +10,8 @@ use super::kinds::states_of;
 use crate::text::storable;
 use crate::{DeadLetterLane, Error, Store};
 
-/// Most dead letters that are counted, of all resellers together.
-const COUNTED_MAX: usize = 50_000;
+/// Most dead letters that are counted, of all resellers together: each of them is read, and a page waits for it.
+const COUNTED_MAX: usize = 10_000;
 /// How many are counted of each reseller in each state however many there are.
 const COUNTED_OF_EACH: usize = 10;
 

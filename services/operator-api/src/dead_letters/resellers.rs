@@ -84,7 +84,7 @@ impl From<ResellerDeadLetters> for ResellerDocument {
 
 /// Counts dead letters by reseller. Those of pushes have none.
 ///
-/// The newest dead letters of each reseller are counted one by one, in all about 50,000, so that of many resellers few of each are: `atLeast`
+/// The newest dead letters of each reseller are counted one by one, in all about 10,000, so that of many resellers few of each are: `atLeast`
 /// says so. A reseller of whose newest ones none matches the filter may then be left out.
 #[utoipa::path(
     get, path = "/dead-letters/resellers", tag = "dead letters", operation_id = "groupDeadLettersByReseller",

@@ -116,6 +116,20 @@ async fn what_is_counted_of_each_of_many_resellers_is_bounded_and_says_so(rig: &
     );
 }
 
+/// A page waits for what is counted one by one.
+#[testkit::test]
+async fn what_is_counted_of_one_reseller_is_bounded_and_says_so(rig: &Rig) {
+    make(rig, "acme", "delivery/timeout", 10_001).await;
+    let found = rig.see("/dead-letters/resellers").await;
+    let acme = &found["items"][0];
+    assert_eq!((&acme["count"], &acme["atLeast"]), (&json!(10_000), &json!(true)));
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let page = operator
+        .see("/console/dead-letters/list?reseller=acme&fingerprint=delivery/timeout")
+        .await;
+    holds(&page, &["At least 2,000 open, the newest first."]);
+}
+
 #[testkit::test]
 async fn a_reseller_is_replayed_or_discarded_from_the_page_that_counts_by_reseller(rig: &Rig) {
     let place = "/console/dead-letters/resellers";

@@ -22,8 +22,8 @@ use crate::request::Viewer;
 const OWN: [&str; 3] = ["order", "cursor", "limit"];
 /// How long others are looked for when a part of the list is short.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// After how many counting is given up where the tallies do not know how many match.
-const COUNTED_MAX: u32 = 10_000;
+/// After how many counting is given up where the tallies do not know how many match: each is read, from another place of the table.
+const COUNTED_MAX: u32 = 2_000;
 
 #[derive(Template)]
 #[template(path = "dead_letters_list.html")]
@@ -101,7 +101,7 @@ pub(super) async fn page(
             .parse()
             .map_err(|_| Problem::query("limit", "must be a number"))?,
     };
-    let found = found(app, viewer, (&frame, &chosen), limit).await;
+    let found = Box::pin(found(&app, viewer, (&frame, &chosen), limit)).await;
     let found = frame.filtered(found, &FIELDS)?.unwrap_or_default();
     let is_short = found.letters.len() < limit;
     let searched = found
@@ -134,11 +134,31 @@ struct Found {
 }
 
 async fn found(
-    app: Arc<App>,
+    app: &Arc<App>,
     viewer: Viewer,
     (frame, chosen): (&Frame, &Chosen),
     limit: usize,
 ) -> Result<Found, Problem> {
+    let listed = listed(app, viewer, (frame, chosen), limit);
+    let (listed, counted) = tokio::join!(listed, counted(app, viewer, (frame, chosen)));
+    // What is wrong with a filter is told by the list, with what else is wrong.
+    let (letters, next) = listed?;
+    let (total, at_least) = counted?;
+    Ok(Found {
+        letters,
+        next,
+        total,
+        at_least,
+    })
+}
+
+/// The dead letters of a page, and where the next one begins.
+async fn listed(
+    app: &Arc<App>,
+    viewer: Viewer,
+    (frame, chosen): (&Frame, &Chosen),
+    limit: usize,
+) -> Result<(Vec<DeadLetterView>, Option<String>), Problem> {
     let order = frame.asked("order");
     let (mut letters, mut next) = (Vec::new(), Some(frame.asked("cursor")));
     let patience = Instant::now() + PATIENCE;
@@ -146,7 +166,7 @@ async fn found(
         let more = (limit - letters.len()).to_string();
         let more = [("order", &*order), ("limit", &*more), ("cursor", &*cursor)];
         let Params(params) = chosen.params(frame.now, &more).await?;
-        let part = dead_letters::list(State(Arc::clone(&app)), viewer, ReadParams::of(params))
+        let part = dead_letters::list(State(Arc::clone(app)), viewer, ReadParams::of(params))
             .await?
             .0;
         letters.extend(part.items);
@@ -155,14 +175,17 @@ async fn found(
             break;
         }
     }
+    Ok((letters, next))
+}
+
+/// How many match, and whether there are more.
+async fn counted(
+    app: &App,
+    viewer: Viewer,
+    (frame, chosen): (&Frame, &Chosen),
+) -> Result<(u64, bool), Problem> {
     let Params(params): Params<ListParams> = chosen.params(frame.now, &[]).await?;
     let filter = params.filter()?;
     let counting = app.store.count_dead_letters(&filter, COUNTED_MAX);
-    let (total, at_least) = http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await?;
-    Ok(Found {
-        letters,
-        next,
-        total,
-        at_least,
-    })
+    http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await
 }

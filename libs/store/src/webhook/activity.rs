@@ -9,7 +9,7 @@ use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
-use super::DueCursor;
+use super::{DueCursor, first_id_at};
 use crate::read::{Count, Name};
 use crate::{AuditView, Error, Store};
 
@@ -121,37 +121,9 @@ impl Store {
             Some(ActsOf::Operators) => (names, Some(false), Some(ending)),
             Some(ActsOf::Name(name)) => (std::slice::from_ref(name), Some(true), None),
         };
-        Ok(sqlx::query_as!(
+        Ok(sqlx::query_file_as!(
             AuditView,
-            r#"
-            SELECT a.id, a.at, a.actor, a.action, a.subject, a.note, a.details
-            FROM audit_log a
-            WHERE a.id = ANY (ARRAY(
-                  SELECT DISTINCT l.id
-                  FROM ((SELECT x.id
-                         FROM (SELECT 'subscription/' || s.id AS subject FROM subscriptions s WHERE s.reseller_id = $1
-                               UNION ALL SELECT 'reseller/' || $1
-                               UNION ALL SELECT 'lane/reseller') AS s
-                         CROSS JOIN LATERAL (
-                             SELECT e.id FROM audit_log e
-                             WHERE e.subject = s.subject AND (e.subject <> 'lane/reseller' OR e.details->'resellers' ? $1)
-                               AND ($3::uuid IS NULL OR e.id < $3)
-                               AND ($4::text[] IS NULL OR e.action = ANY ($4))
-                               AND ($5::timestamptz IS NULL OR e.at >= $5) AND ($6::timestamptz IS NULL OR e.at < $6)
-                               AND ($8::boolean IS NULL
-                                    OR $8 = (e.actor = ANY ($2::text[]) OR coalesce(right(e.actor, length($9::text)) = $9, false)))
-                             ORDER BY e.id DESC LIMIT $7) AS x)
-                        UNION ALL
-                        (SELECT x.id FROM UNNEST(CASE WHEN $8 IS DISTINCT FROM false THEN $2::text[] END) AS n(actor)
-                         CROSS JOIN LATERAL (
-                             SELECT e.id FROM audit_log e
-                             WHERE e.actor = n.actor AND ($3::uuid IS NULL OR e.id < $3)
-                               AND ($4::text[] IS NULL OR e.action = ANY ($4))
-                               AND ($5::timestamptz IS NULL OR e.at >= $5) AND ($6::timestamptz IS NULL OR e.at < $6)
-                             ORDER BY e.id DESC LIMIT $7) AS x)) AS l
-                  ORDER BY l.id DESC LIMIT $7))
-            ORDER BY a.id DESC
-            "#,
+            "queries/webhook/activity.sql",
             reseller,
             names,
             filter.before,
@@ -161,6 +133,7 @@ impl Store {
             i64::from(limit),
             is_own,
             ending,
+            first_id_at(filter.since.unwrap_or(DateTime::UNIX_EPOCH)),
         )
         .fetch_all(&self.pool)
         .await?)

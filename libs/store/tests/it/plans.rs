@@ -282,6 +282,50 @@ async fn what_was_done_to_a_subject_is_found_by_its_name(pool: PgPool) {
     assert!(!plan.contains("audit_log_pkey"), "{plan}");
 }
 
+/// The node of a plan that reads this index.
+fn reading<'a>(node: &'a Value, index: &str) -> Option<&'a Value> {
+    if node["Index Name"] == index {
+        return Some(node);
+    }
+    let mut children = node["Plans"].as_array()?.iter();
+    children.find_map(|child| reading(child, index))
+}
+
+#[testkit::database_test]
+async fn what_was_done_to_several_resellers_is_not_looked_for_among_all_that_was_done_to_the_lane(
+    pool: PgPool,
+) {
+    // Half of the log is about the lane, and little of that about several resellers.
+    let entries = format!(
+        "INSERT INTO audit_log (id, at, actor, action, subject, details)
+         SELECT gen_random_uuid(), now(), 'ann (' || n || ')', 'notification.cancel-many',
+                CASE WHEN n % 2 = 0 THEN 'lane/reseller' ELSE 'push/' || n END,
+                CASE WHEN n % 1000 = 0 THEN '{{\"resellers\": {{\"acme\": 1}}}}' ELSE '{{}}' END::jsonb
+         FROM generate_series(1, {ROWS}) AS n;
+         ANALYZE audit_log"
+    );
+    sqlx::raw_sql(AssertSqlSafe(entries))
+        .execute(&pool)
+        .await
+        .unwrap();
+    let mut connection = connect(&pool).await;
+    let listing = statements(&["e.details->'resellers' ? $1"]);
+    let [(query, parameters)] = listing.as_slice() else {
+        panic!("{listing:?}")
+    };
+    let plan = plan(&mut connection, query, *parameters).await;
+    connection.close().await.unwrap();
+    for index in ["audit_log_of_resellers", "audit_log_subject", "audit_log_actor"] {
+        // From the cursor on, and no further than the time that is asked for.
+        let read = reading(&plan, index).map(|node| node["Index Cond"].to_string());
+        assert!(
+            read.as_ref()
+                .is_some_and(|bounds| bounds.contains("id >=") && bounds.contains("id <")),
+            "{index}: {plan:#}"
+        );
+    }
+}
+
 #[testkit::database_test]
 async fn visits_that_go_on_are_not_looked_for_among_those_that_ended(pool: PgPool) {
     let visits = "INSERT INTO portal_visits (id, digest, reseller_id, person_id, person_name, capabilities, made_by_operator,

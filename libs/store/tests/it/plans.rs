@@ -345,6 +345,27 @@ async fn visits_that_go_on_are_not_looked_for_among_those_that_ended(pool: PgPoo
     assert!(!plan.contains("portal_visits_pkey"), "{plan}");
 }
 
+#[testkit::database_test]
+async fn the_names_of_a_reseller_are_not_looked_for_among_the_visits_of_all(pool: PgPool) {
+    let visits = "INSERT INTO api_keys (id, name, reseller_id, roles, digest, created_at)
+                  SELECT gen_random_uuid(), 'shop', 'acme', ARRAY['reseller'], sha256('key'), now();
+                  INSERT INTO portal_visits (id, digest, reseller_id, person_id, person_name, capabilities, api_key_id,
+                                             began_at, last_seen_at, ends_at, ended_at, landing)
+                  SELECT gen_random_uuid(), sha256(n::text::bytea), 'reseller-' || n % 100, 'anna', 'Anna', '{}', k.id, now(), now(), now(),
+                         now(), '/app'
+                  FROM generate_series(1, 10000) AS n, api_keys k;
+                  ANALYZE portal_visits";
+    sqlx::raw_sql(visits).execute(&pool).await.unwrap();
+    let mut connection = connect(&pool).await;
+    let listing = statements(&["ORDER BY max(v.began_at) DESC"]);
+    let [(query, parameters)] = listing.as_slice() else {
+        panic!("{listing:?}")
+    };
+    let plan = plan(&mut connection, query, *parameters).await;
+    connection.close().await.unwrap();
+    assert!(reading(&plan, "portal_visits_of_reseller").is_some(), "{plan:#}");
+}
+
 /// What these read while they are empty is what they read ever after: a plan is kept, and a table of budgets fills up within seconds when
 /// ten thousand subscriptions begin.
 #[testkit::database_test]

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use config::WebpushEndpoint;
-use http::{Request, StatusCode, header};
-use http_body_util::Full;
+use http::{StatusCode, header};
 use lifecycle::error_chain;
 use metrics::Counter;
 use reqwest::{Client, redirect};
@@ -16,12 +14,10 @@ use uuid::Uuid;
 mod plain;
 
 use crate::Error;
-use plain::{Failed, Plain};
+use plain::{Failed, Plain, Request};
 
 /// How long a connection to a node is kept without use: less than nodes keep theirs, so that no request meets one that closes.
 const IDLE: Duration = Duration::from_secs(30);
-const JSON: &str = "application/json";
-const TRACEPARENT: &str = "traceparent";
 
 /// What a node says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +86,7 @@ impl Nodes {
 
     /// Hands a message over.
     pub(crate) async fn push(&self, node: &str, uaid: Uuid, body: Vec<u8>) -> NodeAnswer {
-        let answer = self.ask(&format!("{node}/push/{uaid}"), body.into()).await;
+        let answer = self.ask(&format!("{node}/push/{uaid}"), body).await;
         if answer == NodeAnswer::Taken {
             self.taken.increment(1);
         } else {
@@ -101,41 +97,23 @@ impl Nodes {
 
     /// Has the node look into the storage.
     pub(crate) async fn check_storage(&self, node: &str, uaid: Uuid) -> NodeAnswer {
-        let answer = self.ask(&format!("{node}/notif/{uaid}"), Bytes::new()).await;
+        let answer = self.ask(&format!("{node}/notif/{uaid}"), Vec::new()).await;
         answers("notif", answer).increment(1);
         answer
     }
 
-    async fn ask(&self, url: &str, body: Bytes) -> NodeAnswer {
+    async fn ask(&self, url: &str, body: Vec<u8>) -> NodeAnswer {
         let traceparent = telemetry::traceparent::current();
-        match plain::parts(url) {
-            Some((authority, path)) => self.ask_plainly(authority, path, body, traceparent).await,
-            None => self.ask_otherwise(url, body, traceparent).await,
-        }
-    }
-
-    async fn ask_plainly(
-        &self,
-        authority: &str,
-        path: &str,
-        body: Bytes,
-        traceparent: Option<String>,
-    ) -> NodeAnswer {
-        let mut request = Request::put(path).header(header::HOST, authority);
-        if !body.is_empty() {
-            request = request.header(header::CONTENT_TYPE, JSON);
-        }
-        if let Some(traceparent) = traceparent {
-            request = request.header(TRACEPARENT, traceparent);
-        }
-        let request = match request.body(Full::new(body)) {
-            Ok(request) => request,
-            Err(error) => {
-                tracing::warn!(%error, authority, "the URL of a connection node cannot be used");
-                return NodeAnswer::Refused;
-            }
+        let Some((authority, path)) = plain::parts(url) else {
+            return self.ask_otherwise(url, body, traceparent).await;
         };
-        match timeout(self.timeout, self.plain.ask(authority, request)).await {
+        let request = Request {
+            authority,
+            path,
+            traceparent: traceparent.as_deref(),
+            body: &body,
+        };
+        match timeout(self.timeout, self.plain.put(&request)).await {
             Ok(Ok(status)) => answer_of(status),
             Ok(Err(Failed::Connecting(_))) => NodeAnswer::Refused,
             Ok(Err(failed @ Failed::Answering(_))) => {
@@ -149,13 +127,13 @@ impl Nodes {
         }
     }
 
-    async fn ask_otherwise(&self, url: &str, body: Bytes, traceparent: Option<String>) -> NodeAnswer {
+    async fn ask_otherwise(&self, url: &str, body: Vec<u8>, traceparent: Option<String>) -> NodeAnswer {
         let mut request = self.client.put(url);
         if !body.is_empty() {
-            request = request.header(header::CONTENT_TYPE, JSON);
+            request = request.header(header::CONTENT_TYPE, "application/json");
         }
         if let Some(traceparent) = traceparent {
-            request = request.header(TRACEPARENT, traceparent);
+            request = request.header("traceparent", traceparent);
         }
         match request.body(body).send().await {
             Ok(response) => answer_of(response.status()),

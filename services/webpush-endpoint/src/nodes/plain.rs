@@ -1,25 +1,28 @@
 //! Requests over plain HTTP/1.1, on connections that are kept: as much of a client as the hop to a connection node needs.
 //!
-//! It deliberately knows no TLS, no redirects, no proxies and no bodies of answers. A client that knows them parses the URL, clones its connector
-//! and copies the headers for each request, which on this path is a good part of all that is computed for a message.
+//! Who asks writes the request with one call and reads the answer itself: a connection has no task of its own that would have to be
+//! woken twice for each message.
+//!
+//! It deliberately knows no TLS, no redirects, no proxies and no bodies of answers. A client that knows them parses the URL, makes
+//! maps of headers and hands the request to another task, which on this path is a good part of all that is computed for a message.
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, StatusCode};
-use http_body_util::Full;
-use hyper::body::Body as _;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
+use http::StatusCode;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::IDLE;
 
-type Connection = SendRequest<Full<Bytes>>;
+/// Bytes of an answer that are read at once: all of one of our nodes.
+const READ: usize = 1024;
+/// Longest head of an answer, in bytes, and most headers in it.
+const HEAD_BYTES: usize = 16 * 1024;
+const HEADERS: usize = 64;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -27,9 +30,19 @@ pub(super) enum Failed {
     /// The other end takes no connection, or not in time.
     #[error("failed to connect")]
     Connecting(#[source] io::Error),
-    /// The connection broke.
+    /// The connection broke, or what came on it is no answer.
     #[error("failed to get an answer")]
-    Answering(#[source] hyper::Error),
+    Answering(#[source] io::Error),
+}
+
+/// What is asked.
+pub(super) struct Request<'a> {
+    /// The host and port.
+    pub(super) authority: &'a str,
+    pub(super) path: &'a str,
+    pub(super) traceparent: Option<&'a str>,
+    /// JSON, or nothing.
+    pub(super) body: &'a [u8],
 }
 
 /// The client.
@@ -40,7 +53,7 @@ pub(super) struct Plain {
 
 struct Idle {
     /// By host and port; the one that was used last comes last.
-    connections: HashMap<Box<str>, Vec<(Connection, Instant)>>,
+    connections: HashMap<Box<str>, Vec<(TcpStream, Instant)>>,
     tidied_at: Instant,
 }
 
@@ -55,43 +68,21 @@ impl Plain {
         }
     }
 
-    /// Sends a request, whose URI is its path, to a host and port; returns the status of the answer.
-    pub(super) async fn ask(
-        &self,
-        authority: &str,
-        mut request: Request<Full<Bytes>>,
-    ) -> Result<StatusCode, Failed> {
-        loop {
-            let kept = self.take(authority);
-            let is_kept = kept.is_some();
-            let mut connection = match kept {
-                Some(connection) => connection,
-                None => self.connect(authority).await?,
-            };
-            match connection.ready().await {
-                Ok(()) => {}
-                // The other end has closed it meanwhile.
-                Err(_) if is_kept => continue,
-                Err(error) => return Err(Failed::Answering(error)),
-            }
-            match connection.try_send_request(request).await {
-                Ok(answer) => {
-                    // What follows on a connection after a body that was not read is not the next answer.
-                    if answer.body().is_end_stream() {
-                        self.keep(authority, connection);
-                    }
-                    return Ok(answer.status());
-                }
-                Err(mut error) => match error.take_message() {
-                    // It was closed in this moment, and nothing has been sent.
-                    Some(unsent) if is_kept => request = unsent,
-                    _ => return Err(Failed::Answering(error.into_error())),
-                },
-            }
+    /// Sends a PUT; returns the status of the answer. It is sent once: what a connection that breaks has carried is not known.
+    pub(super) async fn put(&self, request: &Request<'_>) -> Result<StatusCode, Failed> {
+        let mut connection = match self.take(request.authority) {
+            Some(connection) => connection,
+            None => self.connect(request.authority).await?,
+        };
+        let exchanged = exchange(&mut connection, &request.on_the_wire()).await;
+        let answer = exchanged.map_err(Failed::Answering)?;
+        if answer.is_all {
+            self.keep(request.authority, connection);
         }
+        Ok(answer.status)
     }
 
-    async fn connect(&self, authority: &str) -> Result<Connection, Failed> {
+    async fn connect(&self, authority: &str) -> Result<TcpStream, Failed> {
         let opening = async {
             let stream = TcpStream::connect(authority).await?;
             stream.set_nodelay(true)?;
@@ -99,32 +90,31 @@ impl Plain {
         };
         let opened = timeout(self.connect_timeout, opening).await;
         let opened = opened.unwrap_or_else(|late| Err(late.into()));
-        let stream = opened.map_err(Failed::Connecting)?;
-        let opened = http1::handshake(TokioIo::new(stream)).await;
-        let (connection, work): (Connection, _) = opened.map_err(Failed::Answering)?;
-        // It ends when the other end closes, or when the connection is dropped here.
-        tokio::spawn(async move {
-            if let Err(error) = work.await {
-                tracing::debug!(%error, "a connection to a node ended early");
-            }
-        });
-        Ok(connection)
+        opened.map_err(Failed::Connecting)
     }
 
-    fn take(&self, authority: &str) -> Option<Connection> {
+    /// A kept connection that is still open.
+    fn take(&self, authority: &str) -> Option<TcpStream> {
         let mut idle = self.idle();
-        let (connection, since) = idle.connections.get_mut(authority)?.pop()?;
-        // Where the last one is too old, all are.
-        (since.elapsed() < IDLE).then_some(connection)
+        let kept = idle.connections.get_mut(authority)?;
+        while let Some((connection, since)) = kept.pop() {
+            if since.elapsed() >= IDLE {
+                // Those before it have rested for longer.
+                kept.clear();
+            } else if is_open(&connection) {
+                return Some(connection);
+            }
+        }
+        None
     }
 
-    fn keep(&self, authority: &str, connection: Connection) {
+    fn keep(&self, authority: &str, connection: TcpStream) {
         let now = Instant::now();
         let mut idle = self.idle();
         if now - idle.tidied_at >= IDLE {
             idle.tidied_at = now;
             idle.connections.retain(|_, kept| {
-                kept.retain(|(connection, since)| now - *since < IDLE && !connection.is_closed());
+                kept.retain(|(connection, since)| now - *since < IDLE && is_open(connection));
                 !kept.is_empty()
             });
         }
@@ -142,6 +132,94 @@ impl Plain {
     }
 }
 
+/// Whether the other end has neither closed a connection nor said anything on it that was not asked for. A call of the operating system only
+/// where something has happened.
+fn is_open(connection: &TcpStream) -> bool {
+    connection
+        .try_read(&mut [0])
+        .is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+async fn exchange(connection: &mut TcpStream, request: &[u8]) -> io::Result<Answer> {
+    connection.write_all(request).await?;
+    let mut read = Vec::with_capacity(READ);
+    while read.len() < HEAD_BYTES {
+        if connection.read_buf(&mut read).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if let Some(answer) = Answer::read(&read)? {
+            return Ok(answer);
+        }
+    }
+    Err(io::Error::other("the head of the answer is too long"))
+}
+
+impl Request<'_> {
+    fn on_the_wire(&self) -> Vec<u8> {
+        let Self {
+            authority,
+            path,
+            traceparent,
+            body,
+        } = self;
+        let mut head = format!(
+            "PUT {path} HTTP/1.1\r\nhost: {authority}\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        if !body.is_empty() {
+            head.push_str("content-type: application/json\r\n");
+        }
+        if let Some(traceparent) = traceparent {
+            head.push_str("traceparent: ");
+            head.push_str(traceparent);
+            head.push_str("\r\n");
+        }
+        head.push_str("\r\n");
+        let mut request = head.into_bytes();
+        request.extend_from_slice(body);
+        request
+    }
+}
+
+/// The head of an answer.
+#[derive(Debug, PartialEq, Eq)]
+struct Answer {
+    status: StatusCode,
+    /// It has no body and its connection stays, so that what follows on it is the next answer.
+    is_all: bool,
+}
+
+impl Answer {
+    /// `None` while the head is not complete.
+    fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut head = httparse::Response::new(&mut headers);
+        let parsed = head.parse(bytes).map_err(io::Error::other)?;
+        let httparse::Status::Complete(length) = parsed else {
+            return Ok(None);
+        };
+        let status = StatusCode::from_u16(head.code.unwrap_or_default()).map_err(io::Error::other)?;
+        let rest = bytes.get(length..).unwrap_or_default();
+        if status.is_informational() {
+            return Self::read(rest);
+        }
+        let header = |name: &str| {
+            let mut named = head
+                .headers
+                .iter()
+                .filter(|it| it.name.eq_ignore_ascii_case(name));
+            named.next().map(|it| it.value)
+        };
+        let is_empty = header("content-length").is_some_and(|length| length == b"0")
+            && header("transfer-encoding").is_none();
+        let stays = head.version == Some(1) && header("connection").is_none();
+        Ok(Some(Self {
+            status,
+            is_all: is_empty && stays && rest.is_empty(),
+        }))
+    }
+}
+
 /// The host and port of a URL, and its path, if it is no more than that.
 pub(super) fn parts(url: &str) -> Option<(&str, &str)> {
     let rest = url.strip_prefix("http://")?;
@@ -149,7 +227,10 @@ pub(super) fn parts(url: &str) -> Option<(&str, &str)> {
     let (host, port) = authority.rsplit_once(':')?;
     let of_a_host =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'[' | b']' | b':');
-    let is_plain = !host.is_empty() && host.bytes().all(of_a_host) && port.parse::<u16>().is_ok();
+    let is_plain = !host.is_empty()
+        && host.bytes().all(of_a_host)
+        && port.parse::<u16>().is_ok()
+        && path.bytes().all(|byte| byte.is_ascii_graphic());
     is_plain.then_some((authority, path))
 }
 
@@ -159,7 +240,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use testkit::{PATIENCE, eventually};
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
@@ -198,10 +278,13 @@ mod tests {
         }
 
         async fn ask(&self, client: &Plain) -> Result<StatusCode, Failed> {
-            let request = Request::put("/notif/x").header("host", &self.authority);
-            client
-                .ask(&self.authority, request.body(Full::default()).unwrap())
-                .await
+            let request = Request {
+                authority: &self.authority,
+                path: "/notif/x",
+                traceparent: None,
+                body: &[],
+            };
+            client.put(&request).await
         }
 
         fn connections(&self) -> usize {
@@ -227,7 +310,7 @@ mod tests {
         eventually("the connection is closed", async || {
             let idle = client.idle();
             let kept = &idle.connections[node.authority.as_str()];
-            kept[0].0.is_closed().then_some(())
+            (!is_open(&kept[0].0)).then_some(())
         })
         .await;
         assert_eq!(node.ask(&client).await.unwrap(), StatusCode::OK);
@@ -258,6 +341,57 @@ mod tests {
     }
 
     #[test]
+    fn a_request_has_what_its_node_needs_and_one_without_a_body_says_so() {
+        let mut request = Request {
+            authority: "node:8085",
+            path: "/push/a",
+            traceparent: Some("00-1-2-01"),
+            body: b"{}",
+        };
+        let said = "PUT /push/a HTTP/1.1\r\nhost: node:8085\r\ncontent-length: 2\r\ncontent-type: application/json\r\n\
+                    traceparent: 00-1-2-01\r\n\r\n{}";
+        assert_eq!(request.on_the_wire(), said.as_bytes());
+        (request.traceparent, request.body) = (None, b"");
+        let said = "PUT /push/a HTTP/1.1\r\nhost: node:8085\r\ncontent-length: 0\r\n\r\n";
+        assert_eq!(request.on_the_wire(), said.as_bytes());
+    }
+
+    #[test]
+    fn an_answer_says_whether_its_connection_can_be_used_again() {
+        for (answer, expected) in [
+            (EMPTY, Some((200, true))),
+            (&EMPTY[..EMPTY.len() - 1], None),
+            ("HTTP/1.1 100 Continue\r\n\r\n", None),
+            (
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+                Some((404, true)),
+            ),
+            (
+                "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 2\r\n\r\n",
+                Some((503, false)),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nmore",
+                Some((200, false)),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                Some((200, false)),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+                Some((200, false)),
+            ),
+            ("HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n", Some((200, false))),
+        ] {
+            let read = Answer::read(answer.as_bytes()).unwrap();
+            let read = read.map(|answer| (answer.status.as_u16(), answer.is_all));
+            assert_eq!(read, expected, "{answer}");
+        }
+        Answer::read(b"SSH-2.0\r\n\r\n").unwrap_err();
+    }
+
+    #[test]
     fn only_plain_urls_are_taken_apart() {
         for (url, expected) in [
             (
@@ -276,6 +410,8 @@ mod tests {
             ("http://node:99999/push/a", None),
             ("http://:8085/push/a", None),
             ("http://node:8085", None),
+            ("http://node:8085/a b", None),
+            ("http://node:8085/a\r\nb", None),
         ] {
             assert_eq!(parts(url), expected, "{url}");
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
@@ -29,6 +30,12 @@ pub(crate) struct UserAgent {
     pub(crate) uaid: String,
     /// The path of its endpoint.
     pub(crate) endpoint: String,
+}
+
+/// As much of a notification as its acknowledgement takes.
+#[derive(Deserialize)]
+struct Notification<'a> {
+    version: &'a str,
 }
 
 impl UserAgent {
@@ -62,19 +69,18 @@ impl UserAgent {
             uaid: String::new(),
             endpoint: String::new(),
         };
-        agent
-            .say(&json!({"messageType": "hello", "uaid": uaid, "use_webpush": true}))
-            .await?;
-        let hello = agent.hear().await?;
+        let hello = json!({"messageType": "hello", "uaid": uaid, "use_webpush": true});
+        agent.say(&hello.to_string()).await?;
+        let hello: Value = serde_json::from_slice(&agent.hear().await?)?;
         agent.uaid = text(&hello, "uaid")?;
         Ok(agent)
     }
 
     /// Registers its channel.
     pub(crate) async fn register(&mut self) -> io::Result<()> {
-        self.say(&json!({"messageType": "register", "channelID": CHANNEL}))
-            .await?;
-        let answer = self.hear().await?;
+        let register = json!({"messageType": "register", "channelID": CHANNEL});
+        self.say(&register.to_string()).await?;
+        let answer: Value = serde_json::from_slice(&self.hear().await?)?;
         let endpoint = text(&answer, "pushEndpoint")?;
         let path = endpoint.find("/wpush/").map(|at| endpoint[at..].to_owned());
         self.endpoint = path.ok_or_else(|| unexpected(&answer.to_string()))?;
@@ -83,13 +89,16 @@ impl UserAgent {
 
     /// Waits for a notification and acknowledges it.
     pub(crate) async fn take(&mut self) -> io::Result<()> {
-        let version = text(&self.hear().await?, "version")?;
-        self.say(&json!({"messageType": "ack", "updates": [{"channelID": CHANNEL, "version": version, "code": 100}]}))
-            .await
+        let heard = self.hear().await?;
+        let Notification { version } = serde_json::from_slice(&heard)?;
+        // A message id has nothing that JSON would write in another way.
+        let ack = format!(
+            r#"{{"messageType":"ack","updates":[{{"channelID":"{CHANNEL}","version":"{version}","code":100}}]}}"#
+        );
+        self.say(&ack).await
     }
 
-    async fn say(&mut self, message: &Value) -> io::Result<()> {
-        let text = message.to_string();
+    async fn say(&mut self, text: &str) -> io::Result<()> {
         let mut frame = Vec::with_capacity(text.len() + 8);
         frame.push(TEXT);
         let masked = |length: usize| u8::try_from(length | 0x80).unwrap_or(u8::MAX);
@@ -105,13 +114,13 @@ impl UserAgent {
     }
 
     /// The next text.
-    async fn hear(&mut self) -> io::Result<Value> {
+    async fn hear(&mut self) -> io::Result<Vec<u8>> {
         let heard = tokio::time::timeout(GIVE_UP, self.next_text()).await;
         heard.unwrap_or_else(|_| Err(unexpected("nothing for a minute")))
     }
 
     /// Pings are passed over, since nothing is measured for as long as a ping could be waited for.
-    async fn next_text(&mut self) -> io::Result<Value> {
+    async fn next_text(&mut self) -> io::Result<Vec<u8>> {
         loop {
             let mut head = [0; 2];
             self.stream.read_exact(&mut head).await?;
@@ -122,7 +131,7 @@ impl UserAgent {
             let mut payload = vec![0; length];
             self.stream.read_exact(&mut payload).await?;
             if head[0] == TEXT {
-                return Ok(serde_json::from_slice(&payload)?);
+                return Ok(payload);
             }
         }
     }

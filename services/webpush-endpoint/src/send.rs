@@ -77,6 +77,8 @@ async fn accept(
     let (Parts { headers, .. }, body) = request.into_parts();
     let now = app.now();
     let subscription = Subscription::open(&app.keys, version, token).ok_or(Refusal::Token)?;
+    // Before a signature is checked: that takes longer than all else, and wrong ones cost their sender nothing.
+    app.limits.count_sender(http_api::caller_address())?;
     let vapid = check_sender(app, &headers).await?;
     if !subscription.allows(vapid.as_ref().map(|vapid| &vapid.key)) {
         return Err(if vapid.is_some() {
@@ -86,8 +88,7 @@ async fn accept(
         }
         .into());
     }
-    app.limits
-        .count_message(subscription.channel, http_api::caller_address())?;
+    app.limits.count_message(subscription.channel)?;
     let route = app.route((subscription.uaid, subscription.channel)).await?;
     let route = route.ok_or(Refusal::NoUser)?;
     if route.router_type != WEBPUSH {

@@ -276,3 +276,24 @@ async fn too_many_messages_to_one_channel_are_refused_and_those_to_others_are_no
     accepted(scene.post(&path).send().await.unwrap()).await;
     scene.stop().await;
 }
+
+#[testkit::database_test]
+async fn an_address_has_no_more_signatures_checked_than_it_may_send_messages(pool: PgPool) {
+    let scene = Scene::start_with(pool, |config| {
+        config.webpush.endpoint.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+        config.webpush.endpoint.messages_per_second_per_peer = 1;
+    })
+    .await;
+    let sender = Sender::new();
+    let path = scene.path(Some(&sender.key()));
+    let wrong = sender.vapid("https://other.example", scene.now() + TimeDelta::hours(1));
+    let mut statuses = Vec::new();
+    for _ in 0..4 {
+        let request = scene.post(&path).header("Authorization", &wrong);
+        let request = request.header("X-Forwarded-For", "192.0.2.1");
+        statuses.push(request.send().await.unwrap().status().as_u16());
+    }
+    assert_eq!(statuses[0], 401);
+    assert!(statuses.contains(&429), "{statuses:?}");
+    scene.stop().await;
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use broker::ConnectionState;
 use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::Serialize;
-use store::status::{Deaths, Depths, LOOKS_APART_MAX, Overdue};
+use store::status::{Deaths, Depths, LOOKS_APART_MAX, Overdue, SubscriptionInTrouble};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -213,6 +213,20 @@ pub(crate) struct TroubleDocument {
     pub(crate) reason: String,
     pub(crate) since: DateTime<Utc>,
     pub(crate) failing_since: Option<DateTime<Utc>>,
+}
+
+impl TroubleDocument {
+    pub(crate) fn of(it: &SubscriptionInTrouble) -> Self {
+        Self {
+            id: it.id,
+            reseller_id: it.reseller.clone(),
+            endpoint: endpoint(&it.url),
+            state: it.state.as_str(),
+            reason: it.reason.clone(),
+            since: it.since,
+            failing_since: it.failing_since,
+        }
+    }
 }
 
 /// Mails to resellers.
@@ -521,15 +535,7 @@ fn pauses(tables: &Tables) -> Vec<PauseDocument> {
 }
 
 fn subscriptions(tables: &Tables) -> SubscriptionsDocument {
-    let in_trouble = tables.in_trouble.iter().map(|it| TroubleDocument {
-        id: it.id,
-        reseller_id: it.reseller.clone(),
-        endpoint: endpoint(&it.url),
-        state: it.state.as_str(),
-        reason: it.reason.clone(),
-        since: it.since,
-        failing_since: it.failing_since,
-    });
+    let in_trouble = tables.in_trouble.iter().map(TroubleDocument::of);
     SubscriptionsDocument {
         states: tables
             .subscriptions

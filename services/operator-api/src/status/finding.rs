@@ -1,6 +1,7 @@
 //! What the state of the system amounts to, one finding for each thing that is out of order.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -28,6 +29,10 @@ pub(crate) struct Finding {
     /// What is so, in a sentence.
     #[schema(example = "The push lane has had no leader for 42 s.")]
     pub(crate) text: String,
+    /// What the sentence and its meaning are made of, by the name of each part, for those who say them in another language; times are RFC 3339, and
+    /// lengths of time have names that end in `Seconds` or `Millis`. docs/cli.md has the names for each `id`.
+    #[schema(value_type = Object, example = json!({"withoutSeconds": 42}))]
+    pub(crate) params: Map<String, Value>,
     /// What it means.
     #[schema(example = "No push is sent. What comes is stored and waits.")]
     pub(crate) meaning: String,
@@ -53,11 +58,30 @@ impl Finding {
             id,
             severity,
             text: text.into(),
+            params: Map::new(),
             meaning: meaning.into(),
             command: None,
             runbook,
             job: None,
         }
+    }
+
+    /// The same, which names this; nothing where there is nothing to name.
+    pub(crate) fn naming(mut self, name: &str, value: impl Serialize) -> Self {
+        match serde_json::to_value(value) {
+            // What cannot be written as JSON is not worth a failure.
+            Ok(Value::Null) | Err(_) => {}
+            Ok(value) => {
+                self.params.insert(name.to_owned(), value);
+            }
+        }
+        self
+    }
+
+    /// The same, which names what was counted up to a bound, and the bound where there is more.
+    pub(crate) fn counting(self, name: &str, count: u64, up_to: u64) -> Self {
+        self.naming(name, count)
+            .naming("countedUpTo", (count > up_to).then_some(up_to))
     }
 
     /// The same about a bulk job.

@@ -4,7 +4,7 @@ mod swrve;
 
 use broker::{ConnectionState, Queue};
 use chrono::TimeDelta;
-use domain::dead_letter_job::JobStatus;
+use domain::dead_letter_job::{JobPause, JobStatus};
 use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Previous};
 use store::BrokenGlass;
@@ -357,6 +357,16 @@ const CASES: &[Case] = &[
         "reseller lane has 1 open dead letter.",
     ),
     (
+        "dead-letters-open",
+        Severity::Notice,
+        |f| {
+            let deaths = &mut tables(f).push.deaths;
+            (deaths.open, deaths.recent) = (3, 1);
+            deaths.fingerprint = Some("swrve/404".to_owned());
+        },
+        "3 open dead letters, 1 of them in the last 10 minutes, swrve/404.",
+    ),
+    (
         "subscriptions-in-trouble",
         Severity::Notice,
         |f| tables(f).in_trouble = vec![trouble(SubscriptionState::Degraded)],
@@ -511,6 +521,16 @@ const CASES: &[Case] = &[
         "job-paused",
         Severity::Notice,
         |f| tables(f).jobs = vec![job(JobStatus::Paused, MINUTE)],
+        "paused at 10 of 40",
+    ),
+    (
+        "job-paused",
+        Severity::Notice,
+        |f| {
+            let mut paused = job(JobStatus::Paused, MINUTE);
+            paused.paused_because = Some(JobPause::CanaryFailed);
+            tables(f).jobs = vec![paused];
+        },
         "paused at 10 of 40",
     ),
     (

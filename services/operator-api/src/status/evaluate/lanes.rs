@@ -5,7 +5,7 @@ use std::time::Duration;
 use broker::Queue;
 use store::Lane;
 use store::push::HoldView;
-use store::status::{Depths, Overdue, QUOTA_COUNTED_MAX};
+use store::status::{COUNTED_MAX, Depths, Overdue, QUOTA_COUNTED_MAX};
 
 use super::processes::led_for;
 use super::{Finding, Known, SETTLING, Severity};
@@ -30,8 +30,8 @@ pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(quotas_used_up(known));
     findings.extend(stalled(known));
     let (push, reseller) = (&known.tables.push.depths, &known.tables.reseller.depths);
-    findings.extend(lost(push, "push", "pushes"));
-    findings.extend(lost(reseller, "notification", "notifications"));
+    findings.extend(lost(Lane::Push, push, "push", "pushes"));
+    findings.extend(lost(Lane::Reseller, reseller, "notification", "notifications"));
     findings.extend(full_queues(known));
 }
 
@@ -49,6 +49,10 @@ fn deliveries_held(hold: &HoldView) -> Finding {
         "What fails so uses no attempt, gives up nothing and counts against no subscription. Each dispatcher and retry-worker sends \
          those that failed at most one notification a second, in turn; when endpoints answer, everything is sent by itself, the oldest first.",
     )
+    .naming("class", &hold.class)
+    .naming("since", hold.since)
+    .naming("probes", hold.probes.unsigned_abs())
+    .naming("lastAnswer", hold.last_answer.trim_end_matches('.'))
     .with("postrider status")
 }
 
@@ -82,7 +86,7 @@ fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
         } else {
             Severity::Warning
         };
-        findings.push(Finding::new(
+        let finding = Finding::new(
             ("queue-not-consumed", severity, runbook),
             format!(
                 "The queue {} holds {} and no process takes them, although a {service} runs.",
@@ -90,7 +94,13 @@ fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
                 of(depth.messages.into(), "message", "messages")
             ),
             "They wait, and are put there again when their leases run out.",
-        ));
+        );
+        findings.push(
+            finding
+                .naming("queue", facts.queue.name())
+                .naming("messages", depth.messages)
+                .naming("service", service),
+        );
     }
     findings
 }
@@ -129,6 +139,7 @@ fn reseller_lane_off(known: &Known<'_>) -> Option<Finding> {
         finding("no dispatcher delivers notifications; its log says why").with("postrider serve dispatcher")
     } else {
         finding("the operator API knows no reseller.secrets.key, and no dispatcher delivers notifications")
+            .naming("setting", "reseller.secrets.key")
             .with("openssl rand -base64 32   # only if no service has a reseller.secrets.key yet")
     })
 }
@@ -151,8 +162,11 @@ fn pushes_overdue(known: &Known<'_>) -> Option<Finding> {
     } else {
         "More comes than is sent, the queue is full, or no retry-worker promotes. Nothing is lost."
     };
-    let finding = ("pushes-overdue", severity, "pushes-are-late");
-    Some(Finding::new(finding, text, meaning))
+    let finding = Finding::new(("pushes-overdue", severity, "pushes-are-late"), text, meaning)
+        .naming("waitedSeconds", waited.as_secs())
+        .counting("pending", known.tables.push.depths.pending, COUNTED_MAX)
+        .naming("fullPace", full_pace);
+    Some(known.naming_backlog_of_pushes(finding))
 }
 
 fn notifications_overdue(known: &Known<'_>) -> Option<Finding> {
@@ -181,7 +195,10 @@ fn notifications_overdue(known: &Known<'_>) -> Option<Finding> {
         ),
         "More comes than the endpoint takes, the queue is full, or no retry-worker promotes. Nothing is lost, and other \
          subscriptions are served in turns.",
-    );
+    )
+    .naming("waitedSeconds", waited.as_secs())
+    .naming("subscriptions", waiting.worst.map(|_| waiting.subscriptions))
+    .naming("subscription", waiting.worst);
     Some(match waiting.worst {
         Some(worst) => finding.with(format!("postrider pause subscription {worst} --note '…'")),
         None => finding,
@@ -195,7 +212,8 @@ fn quotas_used_up(known: &Known<'_>) -> Option<Finding> {
     }
     let waiting = known.tables.reseller.quotas?;
     let at = when(waiting.again_at, known.facts.now);
-    let waits = if waiting.notifications > QUOTA_COUNTED_MAX {
+    let is_more = waiting.notifications > QUOTA_COUNTED_MAX;
+    let waits = if is_more {
         // Counting ended before all of them, and maybe before all subscriptions.
         format!("More than {} notifications wait", number(QUOTA_COUNTED_MAX))
     } else {
@@ -217,7 +235,14 @@ fn quotas_used_up(known: &Known<'_>) -> Option<Finding> {
         text,
         "They go as the next days have room, the oldest first. A higher quota lets them go at once: postrider quotas set.",
     );
-    Some(finding.with("postrider notifications list --all --status SCHEDULED"))
+    Some(
+        finding
+            .counting("notifications", waiting.notifications, QUOTA_COUNTED_MAX)
+            .naming("subscriptions", (!is_more).then_some(waiting.subscriptions))
+            .naming("atLeast", (waiting.at_least && !is_more).then_some(true))
+            .naming("againAt", waiting.again_at)
+            .with("postrider notifications list --all --status SCHEDULED"),
+    )
 }
 
 /// For how long the first of what is due has waited.
@@ -270,6 +295,8 @@ fn stalled(known: &Known<'_>) -> Vec<Finding> {
             ),
             "Nothing of the lane is sent. The log of the process that takes them says why; restarting it lets another go on.",
         )
+        .naming("lane", lane)
+        .naming("withinSeconds", LATELY.as_secs())
         .with("postrider status")
     };
     let mut findings = Vec::new();
@@ -295,7 +322,7 @@ fn stalled(known: &Known<'_>) -> Vec<Finding> {
     findings
 }
 
-fn lost(depths: &Depths, one: &str, many: &str) -> Option<Finding> {
+fn lost(lane: Lane, depths: &Depths, one: &str, many: &str) -> Option<Finding> {
     let lost_for = depths.lost_for.filter(|lost_for| *lost_for >= LOST)?;
     Some(
         Finding::new(
@@ -307,6 +334,9 @@ fn lost(depths: &Depths, one: &str, many: &str) -> Option<Finding> {
             ),
             "Their messages are lost, or their sender has died. A retry-worker rescues them within seconds.",
         )
+        .naming("lane", lane.as_str())
+        .counting("lost", depths.lost, COUNTED_MAX)
+        .naming("agoSeconds", lost_for.as_secs())
         .with("postrider rescue"),
     )
 }
@@ -325,6 +355,7 @@ fn full_queues(known: &Known<'_>) -> Vec<Finding> {
             format!("The queue {} is full.", facts.queue),
             "More comes than is sent. What comes is stored and put into the queue when there is room.",
         )
+        .naming("queue", facts.queue.name())
     });
     findings.collect()
 }

@@ -8,6 +8,8 @@ mod alerts;
 #[cfg(test)]
 mod cases;
 mod lanes;
+#[cfg(test)]
+mod params;
 mod processes;
 mod rest;
 #[cfg(test)]
@@ -82,6 +84,18 @@ impl Known<'_> {
                 let more = if waiting > COUNTED_MAX { "more than " } else { "" };
                 format!("; at {rate:.digits$} a second that takes {more}{}", length(takes))
             }
+        }
+    }
+
+    /// The same finding, which names what [`Self::backlog_of_pushes`] says.
+    fn naming_backlog_of_pushes(&self, finding: Finding) -> Finding {
+        let (waiting, rate) = (self.tables.push.depths.backlog(), self.tables.rates().pushes_sent);
+        match time_to_send(waiting, rate) {
+            None => finding,
+            Some(takes) => finding
+                .naming("ratePerSecond", rate)
+                .naming("backlogSeconds", takes.as_secs())
+                .naming("countedUpTo", (waiting > COUNTED_MAX).then_some(COUNTED_MAX)),
         }
     }
 

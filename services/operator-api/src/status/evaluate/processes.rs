@@ -1,5 +1,6 @@
 //! The services: whether they run, what they are missing, who leads, and what their clocks show.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::clock::CLOCKS_APART_MAX;
@@ -68,7 +69,13 @@ pub(super) fn not_there(known: &Known<'_>, service: &str, meaning: &str, severit
         format!("No {service} runs{seen}."),
         meaning,
     );
-    finding.with(format!("postrider serve {service}"))
+    let last = last_seen(known, service);
+    finding
+        .naming("service", service)
+        .naming("pid", last.map(|process| process.pid))
+        .naming("host", last.map(|process| &process.host))
+        .naming("agoSeconds", last.map(|process| process.age.as_secs()))
+        .with(format!("postrider serve {service}"))
 }
 
 pub(super) fn last_seen<'a>(known: &Known<'a>, service: &str) -> Option<&'a Process> {
@@ -121,7 +128,7 @@ fn ingest_errors(known: &Known<'_>) -> Option<Finding> {
     if !lately.exceeds(lately.ingest_errors, INGEST_ERRORS_PER_SECOND) || share <= INGEST_ERROR_SHARE {
         return None;
     }
-    Some(Finding::new(
+    let finding = Finding::new(
         ("ingest-errors", Severity::Warning, "ingest-answers-with-errors"),
         format!(
             "{} of the last {} to hand in pushes or events, within {}, were answered with 5xx.",
@@ -130,7 +137,13 @@ fn ingest_errors(known: &Known<'_>) -> Option<Finding> {
             length(lately.span)
         ),
         "Callers keep what was not taken, and have to try again.",
-    ))
+    );
+    Some(
+        finding
+            .naming("failed", lately.ingest_errors)
+            .naming("requests", lately.ingest_requests)
+            .naming("withinSeconds", lately.span.as_secs()),
+    )
 }
 
 fn silent(known: &Known<'_>, process: &Process) -> Option<Finding> {
@@ -138,7 +151,7 @@ fn silent(known: &Known<'_>, process: &Process) -> Option<Finding> {
     if !known.runs(&process.service) || process.age > NEWS {
         return None;
     }
-    Some(Finding::new(
+    let finding = Finding::new(
         ("process-silent", Severity::Notice, "a-process-is-down"),
         format!(
             "A {} has fallen silent: process {} on {}, {} ago.",
@@ -148,32 +161,33 @@ fn silent(known: &Known<'_>, process: &Process) -> Option<Finding> {
             length(process.age)
         ),
         "It was killed, or does not reach the database. Others of its kind go on; what it was doing is found by its leases.",
-    ))
+    );
+    Some(about(process, finding).naming("agoSeconds", process.age.as_secs()))
 }
 
 fn not_ready(known: &Known<'_>, process: &Process) -> Option<Finding> {
     let told = |condition: &str| condition == "broker" && known.broker_fails;
-    let failing: Vec<String> = process
-        .report
-        .failing
-        .iter()
-        .filter(|(condition, _)| !told(condition))
-        .map(|(condition, reason)| format!("{condition} ({reason})"))
-        .collect();
+    let failing = process.report.failing.iter();
+    let failing: BTreeMap<_, _> = failing.filter(|(condition, _)| !told(condition)).collect();
     if failing.is_empty() || process.uptime() < SETTLING {
         return None;
     }
-    Some(Finding::new(
+    let said = failing
+        .iter()
+        .map(|(condition, reason)| format!("{condition} ({reason})"));
+    let said: Vec<String> = said.collect();
+    let finding = Finding::new(
         ("process-not-ready", Severity::Warning, "a-process-is-not-ready"),
         format!(
             "The {} with process id {} on {} is not ready: {}.",
             process.service,
             process.pid,
             process.host,
-            failing.join(", ")
+            said.join(", ")
         ),
         "It does what it can without that, and goes on when it has it.",
-    ))
+    );
+    Some(about(process, finding).naming("failing", failing))
 }
 
 /// What it could not try since the report before, if that is one of the same process.
@@ -183,7 +197,7 @@ fn own_faults(process: &Process) -> Option<Finding> {
     if count == 0 {
         return None;
     }
-    Some(Finding::new(
+    let finding = Finding::new(
         (
             "own-faults",
             Severity::Critical,
@@ -197,7 +211,16 @@ fn own_faults(process: &Process) -> Option<Finding> {
             of(count, "attempt", "attempts")
         ),
         "They are handed back and tried again in seconds; no attempt is used, and no endpoint is blamed.",
-    ))
+    );
+    Some(about(process, finding).naming("attempts", count))
+}
+
+/// The same finding, which names the process.
+fn about(process: &Process, finding: Finding) -> Finding {
+    finding
+        .naming("service", &process.service)
+        .naming("pid", process.pid)
+        .naming("host", &process.host)
 }
 
 /// Without a dispatcher or a broker there can be no leader, and a paused lane needs none.
@@ -207,10 +230,13 @@ fn no_leader(known: &Known<'_>) -> Option<Finding> {
         return None;
     }
     let patience = (known.facts.settings.leader_ttl * 5).max(Duration::from_secs(15));
-    let none = match &tables.leader {
+    let (none, without) = match &tables.leader {
         Some(leader) if leader.renewed < patience => return None,
-        Some(leader) => format!("had no leader for {}", length(leader.renewed)),
-        None => "no leader".to_owned(),
+        Some(leader) => (
+            format!("had no leader for {}", length(leader.renewed)),
+            Some(leader.renewed.as_secs()),
+        ),
+        None => ("no leader".to_owned(), None),
     };
     Some(
         Finding::new(
@@ -218,6 +244,7 @@ fn no_leader(known: &Known<'_>) -> Option<Finding> {
             format!("The push lane has {none}, although a dispatcher runs."),
             "No push is sent. What is accepted is stored and waits.",
         )
+        .naming("withoutSeconds", without)
         .with("postrider status --json"),
     )
 }
@@ -237,21 +264,23 @@ fn clocks(known: &Known<'_>) -> Option<Finding> {
     };
     let apart = length(Duration::from_millis(ahead.unsigned_abs()));
     let side = if ahead > 0 { "ahead of" } else { "behind" };
-    Some(
-        Finding::new(
-            ("clocks-differ", severity, "clocks"),
-            format!(
-                "The clock of {} is {apart} {side} that of the database (process {}, {}).",
-                process.host, process.pid, process.service
-            ),
-            if severity == Severity::Critical {
-                "Due times, quotas and signatures go by the clock of each process. Receivers refuse what is signed at a wrong time. \
+    let finding = Finding::new(
+        ("clocks-differ", severity, "clocks"),
+        format!(
+            "The clock of {} is {apart} {side} that of the database (process {}, {}).",
+            process.host, process.pid, process.service
+        ),
+        if severity == Severity::Critical {
+            "Due times, quotas and signatures go by the clock of each process. Receivers refuse what is signed at a wrong time. \
                  Nothing is dropped, expired or forgotten by a retry worker meanwhile."
-            } else {
-                "Due times, quotas and signatures go by the clock of each process. Receivers refuse what is signed at a wrong time."
-            },
-        )
-        .with("timedatectl"),
+        } else {
+            "Due times, quotas and signatures go by the clock of each process. Receivers refuse what is signed at a wrong time."
+        },
+    );
+    Some(
+        about(process, finding)
+            .naming("aheadMillis", ahead)
+            .with("timedatectl"),
     )
 }
 

@@ -6,9 +6,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::dead_letter_job::{JobPause, JobStatus};
 use domain::subscription::SubscriptionState;
 use store::PauseView;
-use store::status::{Deaths, PAUSED_COUNTED_MAX, SubscriptionInTrouble};
+use store::status::{COUNTED_MAX, Deaths, PAUSED_COUNTED_MAX, SubscriptionInTrouble};
 
 use super::{Finding, Known, Severity};
+use crate::status::document::TroubleDocument;
 use crate::status::facts::OpenRequests;
 use crate::status::thresholds::{LARGE_SHARE, MANY_SUBSCRIPTIONS, MONTHS_AHEAD};
 use explain::words::{endpoint, length, number, of, when};
@@ -42,19 +43,19 @@ pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
 
 fn months(known: &Known<'_>) -> Option<Finding> {
     let (tables, webpush) = (known.tables, &known.tables.webpush);
-    let (severity, text) = if !(tables.has_this_month && webpush.has_this_month) {
-        (Severity::Critical, "The present month has no partitions.")
+    let (severity, month) = if !(tables.has_this_month && webpush.has_this_month) {
+        (Severity::Critical, "present")
     } else if tables.months_ahead.min(webpush.months_ahead) < MONTHS_AHEAD {
-        (Severity::Warning, "The coming month has no partitions.")
+        (Severity::Warning, "coming")
     } else {
         return None;
     };
     let finding = Finding::new(
         ("partitions-missing", severity, "partitions"),
-        text,
+        format!("The {month} month has no partitions."),
         "Nothing can be accepted in a month without them. A retry-worker makes them ahead of time.",
     );
-    Some(finding.with("postrider migrate"))
+    Some(finding.naming("month", month).with("postrider migrate"))
 }
 
 fn egress(known: &Known<'_>) -> Option<Finding> {
@@ -85,7 +86,12 @@ fn break_glass(known: &Known<'_>) -> Option<Finding> {
         text,
         "The audit log says whose key it was, and what was done meanwhile.",
     );
-    Some(finding.with("postrider audit --action visit.break-glass"))
+    Some(
+        finding
+            .naming("visits", broken.count)
+            .naming("lastAt", last)
+            .with("postrider audit --action visit.break-glass"),
+    )
 }
 
 fn ending_keys(known: &Known<'_>) -> Option<Finding> {
@@ -111,7 +117,14 @@ fn ending_keys(known: &Known<'_>) -> Option<Finding> {
         text,
         "It was used within the last week. From its end on its requests are answered 401.",
     );
-    Some(finding.with(format!("postrider keys rotate {}", next.id)))
+    let more = keys.len() - 1;
+    Some(
+        finding
+            .naming("key", &next.name)
+            .naming("endsAt", at)
+            .naming("more", (more > 0).then_some(more))
+            .with(format!("postrider keys rotate {}", next.id)),
+    )
 }
 
 fn pauses(known: &Known<'_>) -> Vec<Finding> {
@@ -129,7 +142,8 @@ fn pauses(known: &Known<'_>) -> Vec<Finding> {
             at(pause.paused_at),
             pause.note
         );
-        let waits = known.tables.waiting_for(pause).map_or(String::new(), |waiting| {
+        let waiting = known.tables.waiting_for(pause);
+        let waits = waiting.map_or(String::new(), |waiting| {
             format!(" {} now.", waits(pause, waiting))
         });
         let is_overdue = pause
@@ -144,8 +158,18 @@ fn pauses(known: &Known<'_>) -> Vec<Finding> {
             Some(_) => (Severity::Notice, "until then, unless it is resumed before"),
         };
         let meaning = format!("Nothing of it is sent {end}. What comes is stored and waits.{waits}");
-        Finding::new(("paused", severity, page_of(&pause.scope)), text, meaning)
-            .with(format!("postrider resume {} {}", pause.scope, pause.key))
+        let finding = Finding::new(("paused", severity, page_of(&pause.scope)), text, meaning)
+            .naming("scope", &pause.scope)
+            .naming("key", &pause.key)
+            .naming("by", &pause.paused_by)
+            .naming("since", pause.paused_at)
+            .naming("until", pause.until)
+            .naming("note", &pause.note);
+        let counted = match waiting {
+            Some(waiting) => finding.counting("waiting", waiting, counted_up_to(pause)),
+            None => finding,
+        };
+        counted.with(format!("postrider resume {} {}", pause.scope, pause.key))
     });
     let mut findings: Vec<Finding> = told.collect();
     if let Some(more) = pauses.len().checked_sub(PAUSES_TOLD).filter(|more| *more > 0) {
@@ -154,19 +178,31 @@ fn pauses(known: &Known<'_>) -> Vec<Finding> {
             of(more as u64, "more pause is", "more pauses are")
         );
         let finding = Finding::new(("paused", Severity::Notice, page_of("reseller")), text, "");
-        findings.push(finding.with("postrider pauses"));
+        findings.push(finding.naming("more", more).with("postrider pauses"));
     }
     findings
 }
 
+/// Up to where what waits because of a pause is counted.
+fn counted_up_to(pause: &PauseView) -> u64 {
+    if is_of_pushes(pause) {
+        COUNTED_MAX
+    } else {
+        PAUSED_COUNTED_MAX
+    }
+}
+
+fn is_of_pushes(pause: &PauseView) -> bool {
+    pause.scope == "lane" && pause.key == "push"
+}
+
 fn waits(pause: &PauseView, waiting: u64) -> String {
-    let of_pushes = pause.scope == "lane" && pause.key == "push";
-    let (one, many) = if of_pushes {
+    let (one, many) = if is_of_pushes(pause) {
         ("push waits", "pushes wait")
     } else {
         ("notification waits", "notifications wait")
     };
-    if waiting > PAUSED_COUNTED_MAX && !of_pushes {
+    if waiting > PAUSED_COUNTED_MAX && !is_of_pushes(pause) {
         return format!("more than {}", of(PAUSED_COUNTED_MAX, one, many));
     }
     of(waiting, one, many)
@@ -206,6 +242,10 @@ fn dead_letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
             format!("The {lane} lane has {open}{mostly}."),
             "Each is something that will not be delivered unless it is replayed.",
         )
+        .naming("lane", lane)
+        .counting("open", deaths.open, COUNTED_MAX)
+        .naming("recent", deaths.fingerprint.as_ref().map(|_| deaths.recent))
+        .naming("fingerprint", &deaths.fingerprint)
         .with(format!("postrider dead-letters groups --lane {lane}")),
     )
 }
@@ -216,18 +256,23 @@ fn subscriptions(known: &Known<'_>) -> Option<Finding> {
     let (ours, failing) = (fail_widely(known), known.tables.failing);
     let count = |state| trouble.iter().filter(|it| it.state == state).count() as u64;
     let kinds = [
-        (count(SubscriptionState::Deactivated), "deactivated within a day"),
-        (count(SubscriptionState::Degraded), "degraded"),
+        (
+            "deactivated",
+            count(SubscriptionState::Deactivated),
+            "deactivated within a day",
+        ),
+        ("degraded", count(SubscriptionState::Degraded), "degraded"),
         // The list of them is bounded, and the count is not.
         (
+            "failing",
             count(SubscriptionState::Active).max(failing.saturating_sub(count(SubscriptionState::Degraded))),
             "failing",
         ),
     ];
-    let kinds: Vec<String> = kinds
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, kind)| format!("{} {kind}", number(*count)))
+    let kinds = kinds.into_iter().filter(|(_, count, _)| *count > 0);
+    let said: Vec<String> = kinds
+        .clone()
+        .map(|(_, count, kind)| format!("{} {kind}", number(count)))
         .collect();
     let meaning = if ours {
         "Many at once may have one cause on our side: look at the name servers, the way out, the clock. Where each answers something of \
@@ -244,7 +289,7 @@ fn subscriptions(known: &Known<'_>) -> Option<Finding> {
     // The worst is the oldest one; what has changed is the newest.
     let newest = trouble.iter().max_by_key(|it| began(it));
     let newest = newest.filter(|it| began(it) > began(worst));
-    let newest = newest.map_or(String::new(), |it| {
+    let newest_is = newest.map_or(String::new(), |it| {
         format!("; the newest is {}", said_of(known, it))
     });
     let worst_is = said_of(known, worst);
@@ -254,16 +299,20 @@ fn subscriptions(known: &Known<'_>) -> Option<Finding> {
     } else {
         format!("postrider dead-letters groups --subscription {}", worst.id)
     };
+    let finding = Finding::new(
+        ("subscriptions-in-trouble", severity, runbook),
+        format!(
+            "Subscriptions: {}; the worst is {worst_is}{newest_is}.",
+            said.join(", ")
+        ),
+        meaning,
+    );
+    let finding = kinds.fold(finding, |finding, (name, count, _)| finding.naming(name, count));
     Some(
-        Finding::new(
-            ("subscriptions-in-trouble", severity, runbook),
-            format!(
-                "Subscriptions: {}; the worst is {worst_is}{newest}.",
-                kinds.join(", ")
-            ),
-            meaning,
-        )
-        .with(command),
+        finding
+            .naming("worst", TroubleDocument::of(worst))
+            .naming("newest", newest.map(TroubleDocument::of))
+            .with(command),
     )
 }
 
@@ -336,7 +385,12 @@ fn quota_requests(known: &Known<'_>) -> Option<Finding> {
         format!("{wait} for a decision{since}."),
         "Resellers ask for more than their quota or rate. An administrator decides, with postrider quotas approve or postrider quotas deny.",
     );
-    Some(finding.with("postrider quotas requests --status REQUESTED"))
+    Some(
+        finding
+            .counting("requests", open.count, OpenRequests::COUNTED.into())
+            .naming("oldestAt", open.oldest)
+            .with("postrider quotas requests --status REQUESTED"),
+    )
 }
 
 fn mails(known: &Known<'_>) -> Vec<Finding> {
@@ -349,21 +403,27 @@ fn mails(known: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let waiting = of(outbox.waiting, "mail", "mails");
     if let Some(overdue) = overdue {
-        let (severity, why) = if known.facts.settings.has_mail_server {
-            (Severity::Warning, "no retry-worker sends them")
-        } else {
-            (Severity::Notice, "mail.smtpUrl is not set")
+        let setting = (!known.facts.settings.has_mail_server).then_some("mail.smtpUrl");
+        let (severity, why) = match setting {
+            None => (Severity::Warning, "no retry-worker sends them".to_owned()),
+            Some(setting) => (Severity::Notice, format!("{setting} is not set")),
         };
         let text = format!(
             "{waiting} to resellers {} not been sent for {}: {why}.",
             if outbox.waiting == 1 { "has" } else { "have" },
             length(overdue)
         );
-        findings.push(Finding::new(
+        let finding = Finding::new(
             ("mails-stuck", severity, runbook),
             text,
             "Resellers are not told what happens to them.",
-        ));
+        );
+        findings.push(
+            finding
+                .naming("waiting", outbox.waiting)
+                .naming("waitedSeconds", overdue.as_secs())
+                .naming("setting", setting),
+        );
     } else if trouble.retried > 0 {
         let why = trouble
             .last_error
@@ -371,11 +431,16 @@ fn mails(known: &Known<'_>) -> Vec<Finding> {
             .unwrap_or("for a reason that was not recorded");
         let tried = of(trouble.retried, "mail was", "mails were");
         let text = format!("{tried} tried in vain more than once: {why}.");
-        findings.push(Finding::new(
+        let finding = Finding::new(
             ("mails-stuck", Severity::Warning, runbook),
             text,
             "The mail server is away or refuses them. They are tried again.",
-        ));
+        );
+        findings.push(
+            finding
+                .naming("retried", trouble.retried)
+                .naming("lastError", &trouble.last_error),
+        );
     }
     if trouble.failed > 0 {
         let text = format!(
@@ -384,11 +449,8 @@ fn mails(known: &Known<'_>) -> Vec<Finding> {
         );
         let meaning =
             "The mail server refused their recipients; the resellers have to change their addresses.";
-        findings.push(Finding::new(
-            ("mails-failed", Severity::Notice, runbook),
-            text,
-            meaning,
-        ));
+        let finding = Finding::new(("mails-failed", Severity::Notice, runbook), text, meaning);
+        findings.push(finding.naming("failed", trouble.failed));
     }
     findings
 }
@@ -397,6 +459,14 @@ fn jobs(known: &Known<'_>) -> Vec<Finding> {
     let findings = known.tables.jobs.iter().filter_map(|job| {
         let progress = format!("{} of {}", number(job.examined), number(job.matching));
         let what = job.action.as_str().to_lowercase();
+        let about = |finding: Finding| {
+            finding
+                .of_job(job.id)
+                .naming("by", &job.by)
+                .naming("action", job.action.as_str())
+                .naming("examined", job.examined)
+                .naming("matching", job.matching)
+        };
         if job.status == JobStatus::Paused {
             let meaning = match job.paused_because {
                 // It goes on by itself.
@@ -423,8 +493,8 @@ fn jobs(known: &Known<'_>) -> Vec<Finding> {
             // What failed comes before what is done about it.
             let command = if job.paused_because.is_some() { "show" } else { "resume" };
             return Some(
-                finding
-                    .of_job(job.id)
+                about(finding)
+                    .naming("pausedBecause", job.paused_because.map(JobPause::as_str))
                     .with(format!("postrider jobs {command} {}", job.id)),
             );
         }
@@ -443,8 +513,8 @@ fn jobs(known: &Known<'_>) -> Vec<Finding> {
             meaning,
         );
         Some(
-            finding
-                .of_job(job.id)
+            about(finding)
+                .naming("idleSeconds", job.idle.as_secs())
                 .with(format!("postrider jobs show {}", job.id)),
         )
     });

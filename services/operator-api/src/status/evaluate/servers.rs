@@ -15,6 +15,7 @@ pub(super) fn database(facts: &Facts, findings: &mut Vec<Finding>) {
                 "Nothing is accepted and nothing is delivered. What was accepted is in the database and goes on when it is \
                  back. What else is wrong is not known until then.",
             )
+            .naming("reason", reason)
             .with("psql \"$DATABASE_URL\" -c 'SELECT 1'"),
         ),
         Database::NotMigrated => findings.push(
@@ -42,6 +43,7 @@ pub(super) fn broker(facts: &Facts, tables: Option<&Tables>, findings: &mut Vec<
                 "It is short of memory or disk. What is accepted is stored and waits; make room on its host, and everything \
                  goes on by itself.",
             )
+            .naming("reason", &reason)
             .with("rabbitmq-diagnostics alarms"),
         );
         return;
@@ -61,6 +63,7 @@ pub(super) fn broker(facts: &Facts, tables: Option<&Tables>, findings: &mut Vec<
             format!("The broker cannot be reached: {reason}."),
             "Nothing new is sent. What is accepted is stored and waits; when the broker is back, everything goes on by itself.",
         )
+        .naming("reason", reason)
         .with("rabbitmq-diagnostics ping"),
     );
 }

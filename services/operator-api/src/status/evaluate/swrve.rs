@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use runtime::connections::SwrveReport;
-use store::status::SwrveFailure;
+use serde_json::{Value, json};
+use store::status::{COUNTED_MAX, SwrveFailure};
 use telemetry::pace::Answer;
 
 use super::{Finding, Known, Severity};
@@ -38,11 +39,12 @@ fn held(known: &Known<'_>) -> Option<Finding> {
     let since = time(hold.since);
     // The lane is held some time after the first failure. A process that took over meanwhile has not seen that one, and one that held the
     // lane again has seen a push accepted since the hold began.
-    let failing = match heard(known).and_then(|(swrve, _)| swrve.failing_since) {
-        None => String::new(),
-        Some(at) if at < hold.since => format!(", it has accepted nothing since {}", time(at)),
-        Some(at) => format!(", it has accepted nothing since {} or longer", time(at)),
-    };
+    let failing_since = heard(known).and_then(|(swrve, _)| swrve.failing_since);
+    let or_longer = failing_since.is_some_and(|at| at >= hold.since);
+    let failing = failing_since.map_or(String::new(), |at| {
+        let longer = if or_longer { " or longer" } else { "" };
+        format!(", it has accepted nothing since {}{longer}", time(at))
+    });
     let answer = hold.last_answer.trim_end_matches('.');
     let probes = match hold.probes {
         0 => format!("No probe has ended yet; what failed before ended with: {answer}"),
@@ -63,20 +65,29 @@ fn held(known: &Known<'_>) -> Option<Finding> {
             "One push at a time is tried, the next when Swrve has answered it (or swrve.timeoutMillis are over), at most one a second. \
              No attempt is used up and nothing is given up; when Swrve works, everything is sent by itself, the oldest first, what waits for a \
              retry too.",
-        ),
-        Some(at) => Finding::new(
-            ("swrve-catching-up", Severity::Notice, "swrve-is-down"),
-            format!(
-                "Swrve was out of order and the push lane held from {since} to {}; failures before that led to it.",
-                time(at)
-            ),
-            format!(
-                "What waited meanwhile is being sent, the oldest first{}.",
-                known.backlog_of_pushes()
-            ),
-        ),
+        )
+        .naming("failingSince", failing_since)
+        .naming("orLonger", or_longer.then_some(true))
+        .counting("waiting", waiting(known), COUNTED_MAX)
+        .naming("probes", hold.probes.unsigned_abs())
+        .naming("probedAt", hold.probed_at.filter(|_| hold.probes != 0))
+        .naming("lastAnswer", answer),
+        Some(at) => {
+            let finding = Finding::new(
+                ("swrve-catching-up", Severity::Notice, "swrve-is-down"),
+                format!(
+                    "Swrve was out of order and the push lane held from {since} to {}; failures before that led to it.",
+                    time(at)
+                ),
+                format!(
+                    "What waited meanwhile is being sent, the oldest first{}.",
+                    known.backlog_of_pushes()
+                ),
+            );
+            known.naming_backlog_of_pushes(finding.naming("answeredAt", at))
+        }
     };
-    Some(finding.with("postrider history push"))
+    Some(finding.naming("since", hold.since).with("postrider history push"))
 }
 
 /// Swrve has accepted nothing since some time, however seldom it is asked: this ends with a success, and not between two attempts.
@@ -104,7 +115,7 @@ fn accepts_nothing(known: &Known<'_>) -> Option<Finding> {
             ) + &next_attempt(known)
         }
     };
-    Some(finding(
+    let finding = finding(
         known,
         severity,
         format!(
@@ -117,7 +128,14 @@ fn accepts_nothing(known: &Known<'_>) -> Option<Finding> {
             when(since, known.facts.now),
             answers(&known.tables.push.failures)
         ),
-    ))
+    );
+    Some(
+        finding
+            .naming("failingSince", since)
+            .naming("notAsked", (!is_heard).then_some(true))
+            .counting("waiting", waiting, COUNTED_MAX)
+            .naming("nextAttemptAt", next_attempt_at(known).filter(|_| waiting > 0)),
+    )
 }
 
 /// Since when nothing but failures came, and for how long. The leader knows; one that has just begun knows nothing before its first answer,
@@ -156,8 +174,15 @@ fn heard<'a>(known: &Known<'a>) -> Option<(SwrveReport, &'a Process)> {
     Some((leader.report.swrve?, leader))
 }
 
-/// That the last attempt succeeded, and when that was; none where it failed, or nothing was heard of it.
-fn success(known: &Known<'_>) -> Option<String> {
+/// What is known of the last attempt, which succeeded.
+struct Success {
+    /// When that was, where that is known.
+    at: Option<DateTime<Utc>>,
+    said: String,
+}
+
+/// None where the last attempt failed, or nothing was heard of it.
+fn success(known: &Known<'_>) -> Option<Success> {
     let (swrve, process) = heard(known)?;
     if swrve.failing_since.is_some() {
         return None;
@@ -166,22 +191,27 @@ fn success(known: &Known<'_>) -> Option<String> {
     let last = process.report.answers.last();
     let accepted = last.filter(|second| second.1[Answer::Taken as usize] > 0);
     let at = accepted.and_then(|second| DateTime::from_timestamp(second.0, 0));
-    Some(match at {
+    let said = match at {
         Some(at) => format!("The last attempt succeeded at {}", when(at, known.facts.now)),
         None => "The last attempt did not fail".to_owned(),
-    })
+    };
+    Some(Success { at, said })
 }
 
-/// When the next attempt is due, as it follows what waits; nothing where one is due or under way, or none will be.
-fn next_attempt(known: &Known<'_>) -> String {
+/// When the next attempt is due; none where one is due or under way, or none will be.
+fn next_attempt_at(known: &Known<'_>) -> Option<DateTime<Utc>> {
     let (tables, now) = (known.tables, known.facts.now);
     let depths = &tables.push.depths;
     let is_next = depths.retry > 0
         && depths.pending + depths.queued + depths.sending == 0
         && !tables.lane_is_paused("push");
-    let due = tables.push.overdue.due_at.filter(|due| is_next && *due > now);
-    due.map_or(String::new(), |due| {
-        format!(", the next attempt is due at {}", when(due, now))
+    tables.push.overdue.due_at.filter(|due| is_next && *due > now)
+}
+
+/// The same, as it follows what waits.
+fn next_attempt(known: &Known<'_>) -> String {
+    next_attempt_at(known).map_or(String::new(), |due| {
+        format!(", the next attempt is due at {}", when(due, known.facts.now))
     })
 }
 
@@ -193,7 +223,9 @@ fn fails_mostly(known: &Known<'_>) -> Option<Finding> {
     if !enough || share <= SWRVE_FAILING_SHARE {
         return None;
     }
-    Some(finding(
+    let success = success(known);
+    let retry = known.tables.push.depths.retry;
+    let finding = finding(
         known,
         Severity::Warning,
         format!(
@@ -202,10 +234,20 @@ fn fails_mostly(known: &Known<'_>) -> Option<Finding> {
             of(lately.push_attempts, "attempt", "attempts"),
             length(lately.span),
             answers(&known.tables.push.failures),
-            of(known.tables.push.depths.retry, "push waits", "pushes wait"),
+            of(retry, "push waits", "pushes wait"),
             next_attempt(known),
-            success(known).map_or(String::new(), |success| format!(" {success}.")),
+            success
+                .as_ref()
+                .map_or(String::new(), |success| format!(" {}.", success.said)),
         ),
+    );
+    Some(naming_retries(
+        known,
+        finding
+            .naming("failed", lately.swrve_errors)
+            .naming("attempts", lately.push_attempts)
+            .naming("withinSeconds", lately.span.as_secs()),
+        success.as_ref(),
     ))
 }
 
@@ -216,11 +258,12 @@ fn fails_some(known: &Known<'_>) -> Option<Finding> {
     if failures.is_empty() || retry < FEW_PUSHES {
         return None;
     }
-    let fails = match success(known) {
-        Some(success) => format!("{success}; before that Swrve failed some pushes"),
+    let success = success(known);
+    let fails = match &success {
+        Some(success) => format!("{}; before that Swrve failed some pushes", success.said),
         None => "Swrve fails some pushes".to_owned(),
     };
-    Some(finding(
+    let finding = finding(
         known,
         Severity::Notice,
         format!(
@@ -229,7 +272,17 @@ fn fails_some(known: &Known<'_>) -> Option<Finding> {
             of(retry, "push waits", "pushes wait"),
             next_attempt(known)
         ),
-    ))
+    );
+    Some(naming_retries(known, finding, success.as_ref()))
+}
+
+/// The same finding, which names what waits to be tried again, when that is, and the last attempt where that succeeded.
+fn naming_retries(known: &Known<'_>, finding: Finding, success: Option<&Success>) -> Finding {
+    finding
+        .counting("retry", known.tables.push.depths.retry, COUNTED_MAX)
+        .naming("nextAttemptAt", next_attempt_at(known))
+        .naming("lastSucceeded", success.map(|_| true))
+        .naming("succeededAt", success.and_then(|success| success.at))
 }
 
 fn finding(known: &Known<'_>, severity: Severity, text: String) -> Finding {
@@ -245,7 +298,12 @@ fn finding(known: &Known<'_>, severity: Severity, text: String) -> Finding {
     } else {
         (meaning.to_owned(), "postrider push list --status RETRY")
     };
-    Finding::new(("swrve-fails", severity, "swrve-is-down"), text, meaning).with(command)
+    let failures = known.tables.push.failures.iter();
+    let answers = failures.map(|it| json!({"answer": said(it), "pushes": it.pushes}));
+    let answers: Vec<Value> = answers.collect();
+    Finding::new(("swrve-fails", severity, "swrve-is-down"), text, meaning)
+        .naming("answers", answers)
+        .with(command)
 }
 
 /// Every push that is still to be accepted, wherever it is between two attempts.
@@ -259,22 +317,29 @@ fn answers(failures: &[SwrveFailure]) -> String {
     if failures.is_empty() {
         return String::new();
     }
-    let said = |failure: &SwrveFailure| {
-        let message = failure
-            .message
-            .as_deref()
-            .unwrap_or_default()
-            .trim_end_matches('.');
-        let code = failure.code.map(|code| code.to_string()).unwrap_or_default();
-        let words = match (code.is_empty(), message.is_empty()) {
-            (true, true) => "no answer".to_owned(),
-            (true, false) => message.to_owned(),
-            (false, true) => code,
-            (false, false) if message.starts_with(&code) => message.to_owned(),
-            (false, false) => format!("{code} {message}"),
-        };
-        format!("{words} ({})", number(failure.pushes))
-    };
-    let said: Vec<String> = failures.iter().map(said).collect();
-    format!(", its last answers to pushes that wait are: {}", said.join(", "))
+    let answers = failures
+        .iter()
+        .map(|failure| format!("{} ({})", said(failure), number(failure.pushes)));
+    let answers: Vec<String> = answers.collect();
+    format!(
+        ", its last answers to pushes that wait are: {}",
+        answers.join(", ")
+    )
+}
+
+/// What Swrve said to these pushes.
+fn said(failure: &SwrveFailure) -> String {
+    let message = failure
+        .message
+        .as_deref()
+        .unwrap_or_default()
+        .trim_end_matches('.');
+    let code = failure.code.map(|code| code.to_string()).unwrap_or_default();
+    match (code.is_empty(), message.is_empty()) {
+        (true, true) => "no answer".to_owned(),
+        (true, false) => message.to_owned(),
+        (false, true) => code,
+        (false, false) if message.starts_with(&code) => message.to_owned(),
+        (false, false) => format!("{code} {message}"),
+    }
 }

@@ -60,6 +60,7 @@ fn without_keys(known: &Known<'_>) -> Option<Finding> {
         ),
         "A service of Web Push does not start without the keys, and other keys end every subscription that was made with these.",
     );
+    let finding = finding.naming("userAgents", clients);
     Some(finding.with("postrider config check"))
 }
 
@@ -74,7 +75,7 @@ fn errors(known: &Known<'_>) -> Option<Finding> {
     {
         return None;
     }
-    Some(Finding::new(
+    let finding = Finding::new(
         (
             "webpush-errors",
             Severity::Warning,
@@ -87,7 +88,13 @@ fn errors(known: &Known<'_>) -> Option<Finding> {
             length(lately.span)
         ),
         "Senders were answered with 503, keep what was not taken, and are to try again after two minutes.",
-    ))
+    );
+    Some(
+        finding
+            .naming("failed", failed)
+            .naming("messages", all)
+            .naming("withinSeconds", lately.span.as_secs()),
+    )
 }
 
 fn many(known: &Known<'_>) -> Option<Finding> {
@@ -104,6 +111,7 @@ fn many(known: &Known<'_>) -> Option<Finding> {
             format!("About {} messages of Web Push are stored.", number(messages)),
             "More than the store is measured with: more are sent with a long TTL than user agents fetch, or user agents do not come.",
         )
+        .naming("messages", messages)
     })
 }
 
@@ -123,5 +131,6 @@ fn old(known: &Known<'_>) -> Option<Finding> {
             ),
             "They go with their month when the next one begins, and so do their user agents, which then have to register again.",
         )
+        .naming("messages", messages)
     })
 }

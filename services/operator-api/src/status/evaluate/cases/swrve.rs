@@ -8,7 +8,7 @@ use runtime::connections::{AnswerSecond, Counters};
 
 use super::Case;
 use crate::status::evaluate::Severity;
-use crate::status::evaluate::scene::{MINUTE, depth, has_done, hears, hold, now, one, tables};
+use crate::status::evaluate::scene::{MINUTE, depth, has_done, hears, hold, now, one, sends, tables};
 
 pub(super) const CASES: &[Case] = &[
     (
@@ -199,6 +199,19 @@ pub(super) const CASES: &[Case] = &[
         "swrve-catching-up",
         Severity::Notice,
         |f| {
+            tables(f).holds = vec![store::push::HoldView {
+                answered_at: Some(now()),
+                ..hold()
+            }];
+        },
+        "Swrve was out of order and the push lane held from 2026-11-21",
+    ),
+    (
+        "swrve-catching-up",
+        Severity::Notice,
+        |f| {
+            sends(f, 600, 0);
+            tables(f).push.depths.pending = 12_161;
             tables(f).holds = vec![store::push::HoldView {
                 answered_at: Some(now()),
                 ..hold()

@@ -14,8 +14,8 @@ use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 use serde_json::value::RawValue;
 
-use crate::kind::ProblemKind;
 use crate::problem::{FieldProblem, Problem};
+use crate::{FieldCode, ProblemKind};
 
 /// What becomes of fields that a payload does not have. A slip in the name of an optional one would else do something that its
 /// caller never meant, such as to send at once what was to be sent later.
@@ -148,7 +148,7 @@ fn read_what_can_be<'a, T: Deserialize<'a>>(
                 Handling::Strict => unknown(&name, fields),
             }
         } else if good.iter().any(|(known, _): &(Cow<'a, str>, _)| *known == name) {
-            FieldProblem::new(name.into_owned(), "is there twice")
+            FieldProblem::new(name.into_owned(), "is there twice").coded(FieldCode::Duplicate)
         } else if let Some(problem) = refused::<T>(&name, value) {
             problem
         } else {
@@ -170,7 +170,7 @@ fn read_what_can_be<'a, T: Deserialize<'a>>(
 
 fn unknown(name: &str, fields: &[&str]) -> FieldProblem {
     let question = nearest::question(name, fields.iter().copied());
-    FieldProblem::new(name.to_owned(), format!("is no field of this request{question}"))
+    FieldProblem::new(name.to_owned(), format!("is no field of this request{question}")).unknown_field(fields)
 }
 
 /// What is wrong with one field, if it is that the value has another form than it should.
@@ -180,7 +180,7 @@ fn refused<'a, T: Deserialize<'a>>(name: &str, value: &'a RawValue) -> Option<Fi
     let (path, error) = (error.path().to_string(), error.into_inner());
     // The path of a field that is missing is the body, and the others are looked at by themselves.
     path.starts_with(name)
-        .then(|| FieldProblem::new(path, said(&error)))
+        .then(|| FieldProblem::new(path, said(&error)).coded(FieldCode::of_parser(&error)))
 }
 
 /// The error without its place, which would count from the beginning of the value.
@@ -288,7 +288,7 @@ fn unreadable(body: &[u8], error: &serde_json::Error) -> Problem {
     Problem::new(kind, detail).with_errors(vec![FieldProblem {
         line: Some(error.line()),
         column: Some(error.column()),
-        ..FieldProblem::new("", of_body)
+        ..FieldProblem::new("", of_body).coded(FieldCode::of_parser(error))
     }])
 }
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use domain::notification::ERROR_TYPES;
 
-use crate::Problem;
+use crate::{FieldCode, Problem};
 
 /// What is said of a `code` that is none.
 pub const NO_CODE: &str = "must be between 100 and 599, or a class such as 5xx";
@@ -26,7 +26,9 @@ pub fn status_codes(text: &str) -> Option<RangeInclusive<u16>> {
 ///
 /// A [`Problem`] for what is neither.
 pub fn code(given: Option<&str>) -> Result<Option<RangeInclusive<u16>>, Problem> {
-    let read = |text| status_codes(text).ok_or_else(|| Problem::query("code", NO_CODE));
+    let read = |text| {
+        status_codes(text).ok_or_else(|| Problem::query("code", NO_CODE).coded(FieldCode::WrongFormat))
+    };
     given.map(read).transpose()
 }
 
@@ -38,7 +40,10 @@ pub fn code(given: Option<&str>) -> Result<Option<RangeInclusive<u16>>, Problem>
 pub fn error_type(given: Option<&str>) -> Result<Option<&'static str>, Problem> {
     let find = |name: &str| {
         let mut known = ERROR_TYPES.into_iter();
-        let wrong = || Problem::query("error", format!("must be one of {}", ERROR_TYPES.join(", ")));
+        let wrong = || {
+            Problem::query("error", format!("must be one of {}", ERROR_TYPES.join(", ")))
+                .coded(FieldCode::UnknownValue)
+        };
         known.find(|known| *known == name).ok_or_else(wrong)
     };
     given.map(find).transpose()

@@ -9,6 +9,7 @@ mod auth;
 mod body;
 pub mod docs_page;
 mod documents;
+mod field_code;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod idempotency;
@@ -38,6 +39,7 @@ pub use address_limit::AddressLimit;
 pub use auth::{Caller, Identity, Keys};
 pub use body::{read as read_body, require_json};
 pub use documents::Documents;
+pub use field_code::FieldCode;
 pub use idempotency::{IDEMPOTENCY_KEY, REPLAYED, idempotency_key};
 pub use json::{Handling, Object, Wrong, read as read_json};
 pub use kind::ProblemKind;

@@ -1,5 +1,6 @@
 //! The word that goes with an act: what a later reader of the records learns of why.
 
+use crate::field_code::FieldCode;
 use crate::problem::{FieldProblem, Problem};
 
 /// Longest note, in bytes.
@@ -15,17 +16,19 @@ pub fn note(given: Option<&str>) -> Result<Option<&str>, Problem> {
         return Ok(None);
     };
     if note.len() > NOTE_MAX_BYTES {
-        return Err(refused(format!("must not be longer than {NOTE_MAX_BYTES} bytes")));
+        let detail = format!("must not be longer than {NOTE_MAX_BYTES} bytes");
+        return Err(refused(FieldProblem::new("note", detail).at_most(NOTE_MAX_BYTES)));
     }
     // PostgreSQL keeps any text but this.
     if note.contains('\0') {
-        return Err(refused("must not hold the character U+0000"));
+        let wrong = FieldProblem::new("note", "must not hold the character U+0000");
+        return Err(refused(wrong.coded(FieldCode::WrongFormat)));
     }
     Ok(Some(note))
 }
 
-fn refused(detail: impl Into<String>) -> Problem {
-    Problem::fields(vec![FieldProblem::new("note", detail)])
+fn refused(wrong: FieldProblem) -> Problem {
+    Problem::fields(vec![wrong])
 }
 
 #[cfg(test)]

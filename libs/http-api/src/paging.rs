@@ -5,7 +5,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::problem::Problem;
+use crate::field_code::FieldCode;
+use crate::problem::{FieldProblem, Problem};
 
 /// How many entries a part has when the caller does not say.
 const DEFAULT_LIMIT: u32 = 50;
@@ -44,14 +45,13 @@ pub fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     if (1..=LIMIT_MAX).contains(&limit) {
         return Ok(limit);
     }
-    Err(Problem::query(
-        "limit",
-        format!("must be between 1 and {LIMIT_MAX}"),
+    Err(Problem::parameter(
+        FieldProblem::new("limit", format!("must be between 1 and {LIMIT_MAX}")).between(1, LIMIT_MAX),
     ))
 }
 
 fn not_ours() -> Problem {
-    Problem::query("cursor", "must be what an answer gave as next")
+    Problem::query("cursor", "must be what an answer gave as next").coded(FieldCode::WrongFormat)
 }
 
 /// The cursor of a list by identifier that goes on after this one.

@@ -5,10 +5,13 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
+use domain::nearest;
 use http::{HeaderValue, header};
 use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::field_code::FieldCode;
 use crate::kind::ProblemKind;
 
 /// The media type of a problem.
@@ -19,8 +22,14 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 pub struct FieldProblem {
     /// The field's name, as in the request, or the parameter's; empty for the body as a whole.
     pub field: Cow<'static, str>,
+    /// Why it cannot be accepted; stable.
+    pub code: FieldCode,
     /// What is wrong with it, as a sentence that begins with its name would go on.
     pub detail: String,
+    /// What the sentence names, such as `min`, `max` and `didYouMean`, where it does.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = Object, required = false)]
+    pub params: Map<String, Value>,
     /// Line of the body, from 1, when the body could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
@@ -30,14 +39,51 @@ pub struct FieldProblem {
 }
 
 impl FieldProblem {
-    /// A field that was read but cannot be accepted.
+    /// A field that was read but cannot be accepted, for a reason that the sentence alone says.
     pub fn new(field: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
         Self {
             field: field.into(),
+            code: FieldCode::Refused,
             detail: detail.into(),
+            params: Map::new(),
             line: None,
             column: None,
         }
+    }
+
+    /// The same, for this reason.
+    pub fn coded(mut self, code: FieldCode) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// The same, which names this.
+    fn naming(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.params.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The same, which the request does not have; it names those of `known` that may be meant.
+    pub(crate) fn unknown_field(self, known: &[&str]) -> Self {
+        let meant = nearest::names(&self.field, known.iter().copied());
+        let wrong = self.coded(FieldCode::UnknownField);
+        if meant.is_empty() {
+            wrong
+        } else {
+            wrong.naming("didYouMean", meant)
+        }
+    }
+
+    /// The same, which has to be between these two.
+    pub fn between(self, min: impl Into<Value>, max: impl Into<Value>) -> Self {
+        self.coded(FieldCode::OutOfRange)
+            .naming("min", min)
+            .naming("max", max)
+    }
+
+    /// The same, which may have this length at most.
+    pub fn at_most(self, max: impl Into<Value>) -> Self {
+        self.coded(FieldCode::TooLong).naming("max", max)
     }
 }
 
@@ -123,9 +169,21 @@ impl Problem {
 
     /// A parameter of the query string holds what cannot be accepted.
     pub fn query(parameter: &'static str, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        let wrong = FieldProblem::new(parameter, detail.clone());
-        Self::new(ProblemKind::INVALID_QUERY, format!("{parameter} {detail}")).with_errors(vec![wrong])
+        Self::parameter(FieldProblem::new(parameter, detail))
+    }
+
+    /// The same of a parameter of which more is known.
+    pub fn parameter(wrong: FieldProblem) -> Self {
+        let detail = format!("{} {}", wrong.field, wrong.detail);
+        Self::new(ProblemKind::INVALID_QUERY, detail).with_errors(vec![wrong])
+    }
+
+    /// The same, of whose fields or parameters each cannot be accepted for this reason.
+    pub fn coded(mut self, code: FieldCode) -> Self {
+        for error in &mut self.0.errors {
+            error.code = code;
+        }
+        self
     }
 
     /// Names the fields that are wrong.
@@ -192,7 +250,7 @@ impl Problem {
     /// # Panics
     ///
     /// Never: a problem is always valid JSON.
-    pub fn example(&self) -> serde_json::Value {
+    pub fn example(&self) -> Value {
         serde_json::to_value(self.body())
             .expect("invariant: a struct of strings and numbers is always valid JSON")
     }

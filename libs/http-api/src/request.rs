@@ -19,6 +19,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::body;
+use crate::field_code::FieldCode;
 use crate::json::{self, Handling, Wrong};
 use crate::kind::ProblemKind;
 use crate::problem::{FieldProblem, Problem};
@@ -140,11 +141,13 @@ fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection
                 question => question,
             };
             let detail = format!("is no parameter of this request{said}");
-            wrong.push(FieldProblem::new(name.into_owned(), detail));
+            let unknown = FieldProblem::new(name.into_owned(), detail);
+            wrong.push(unknown.unknown_field(known));
             continue;
         }
         if seen.contains(&name) {
-            wrong.push(FieldProblem::new(name.into_owned(), "is there twice"));
+            let twice = FieldProblem::new(name.into_owned(), "is there twice");
+            wrong.push(twice.coded(FieldCode::Duplicate));
             continue;
         }
         seen.push(name.clone());
@@ -156,10 +159,8 @@ fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection
             let said = text.split_once(": ").map_or(&*text, |(_, said)| said);
             let of_value = said.strip_prefix(&format!("{name}: ")).unwrap_or(said);
             let detail = json::plain(of_value);
-            wrong.push(FieldProblem::new(
-                name.into_owned(),
-                format!("cannot be {value:?}: {detail}"),
-            ));
+            let detail = format!("cannot be {value:?}: {detail}");
+            wrong.push(FieldProblem::new(name.into_owned(), detail).coded(FieldCode::of_parser(&of_value)));
         } else {
             others.append_pair(&name, &value);
         }

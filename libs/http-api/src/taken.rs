@@ -14,6 +14,7 @@ use http::{HeaderMap, header};
 use serde_json::Value;
 use url::form_urlencoded;
 
+use crate::field_code::FieldCode;
 use crate::json::Handling;
 use crate::kind::ProblemKind;
 use crate::problem::{FieldProblem, Problem};
@@ -79,7 +80,7 @@ pub(crate) async fn find(
             let detail = "is no parameter of this request; it takes none";
             names
                 .take(TOLD_MAX)
-                .map(|name| FieldProblem::new(name, detail))
+                .map(|name| FieldProblem::new(name, detail).coded(FieldCode::UnknownField))
                 .collect()
         };
         if is_body || !wrong.is_empty() {

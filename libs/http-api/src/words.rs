@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use domain::nearest;
 
-use crate::Problem;
+use crate::{FieldCode, Problem};
 
 /// What a parameter lists, as it stands there; nothing when it is missing.
 pub fn listed(given: Option<&str>) -> impl Iterator<Item = &str> {
@@ -29,6 +29,7 @@ pub fn some_of<T: FromStr + PartialEq>(
         let one = read.ok_or_else(|| {
             let meant = nearest::question(word, known.iter().copied());
             Problem::query(parameter, format!("must be some of {}{meant}", known.join(", ")))
+                .coded(FieldCode::UnknownValue)
         })?;
         if !found.contains(&one) {
             found.push(one);

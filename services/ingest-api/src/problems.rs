@@ -1,7 +1,7 @@
 //! What each operation can answer instead of a success, as typical occurrences: for the OpenAPI document.
 
 use http_api::openapi::typical;
-use http_api::{FieldProblem, Problem, ProblemKind};
+use http_api::{FieldCode, FieldProblem, Problem, ProblemKind};
 
 use crate::event::idempotency::EVENT_ID_REUSED;
 
@@ -74,7 +74,7 @@ fn of_body(too_large: &'static str, wrong: Vec<FieldProblem>) -> Vec<Problem> {
     let place = FieldProblem {
         line: Some(2),
         column: Some(13),
-        ..FieldProblem::new("", "expected value at line 2 column 13")
+        ..FieldProblem::new("", "expected value at line 2 column 13").coded(FieldCode::WrongFormat)
     };
     vec![
         Problem::new(
@@ -94,14 +94,16 @@ fn of_body(too_large: &'static str, wrong: Vec<FieldProblem>) -> Vec<Problem> {
 
 fn wrong_push() -> Vec<FieldProblem> {
     vec![
-        FieldProblem::new("platform", "is \"BEOS\", but must be IOS or ANDROID"),
-        FieldProblem::new("message", "must be a string that is not blank"),
+        FieldProblem::new("platform", "is \"BEOS\", but must be IOS or ANDROID")
+            .coded(FieldCode::UnknownValue),
+        FieldProblem::new("message", "must be a string that is not blank").coded(FieldCode::Missing),
     ]
 }
 
 fn wrong_event(place: &str) -> Vec<FieldProblem> {
     vec![
-        FieldProblem::new(format!("{place}type"), "is not in the catalogue of event types"),
+        FieldProblem::new(format!("{place}type"), "is not in the catalogue of event types")
+            .coded(FieldCode::UnknownValue),
         FieldProblem::new(
             format!("{place}data/domain/name"),
             "value is longer than 253 characters",
@@ -111,7 +113,7 @@ fn wrong_event(place: &str) -> Vec<FieldProblem> {
 
 fn event_id_reused(place: &str) -> Problem {
     let detail = "was used before for an event with another type, time or data";
-    let wrong = FieldProblem::new(format!("{place}eventId"), detail);
+    let wrong = FieldProblem::new(format!("{place}eventId"), detail).coded(FieldCode::Conflict);
     typical(EVENT_ID_REUSED).with_errors(vec![wrong])
 }
 

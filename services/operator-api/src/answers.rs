@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
-use http_api::{Problem, ReadParams};
+use http_api::{FieldCode, Problem, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{AnswerSum, NotificationsOf};
 use utoipa::ToSchema;
@@ -106,7 +106,7 @@ pub(crate) async fn answers(
     let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
     if reseller.is_some() && params.subscription.is_some() {
         let detail = "does not go with subscription, which is of one reseller: leave one of the two out";
-        wrong.add(Problem::query("reseller", detail));
+        wrong.add(Problem::query("reseller", detail).coded(FieldCode::Conflict));
     }
     wrong.end()?;
     let of = match (params.subscription, reseller) {
@@ -127,7 +127,7 @@ fn began(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Result<DateTime<Ut
     let since = since.unwrap_or(now - TimeDelta::hours(1));
     if since > now || since < now - TimeDelta::hours(HOURS_MAX) {
         let detail = format!("must be within the last {HOURS_MAX} hours");
-        return Err(Problem::query("since", detail));
+        return Err(Problem::query("since", detail).coded(FieldCode::OutOfRange));
     }
     Ok(since.duration_trunc(TimeDelta::hours(1)).unwrap_or(since))
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http_api::paging::{self, List};
-use http_api::{Problem, ReadParams, WrongQuery};
+use http_api::{FieldCode, Problem, ReadParams, WrongQuery};
 use serde::Deserialize;
 use store::webhook::ActivityFilter;
 use store::{AuditFilter, AuditView, Store};
@@ -102,20 +102,22 @@ pub(crate) fn filter(params: AuditParams) -> Result<AuditFilter, Problem> {
         ("reseller", &params.reseller),
     ] {
         if text.as_ref().is_some_and(|text| text.contains('\0')) {
-            wrong.add(Problem::query(name, "must not hold the character U+0000"));
+            wrong.add(
+                Problem::query(name, "must not hold the character U+0000").coded(FieldCode::WrongFormat),
+            );
         }
         let goes_with_reseller = matches!(name, "action" | "reseller");
         if text.is_some() && params.reseller.is_some() && !goes_with_reseller {
-            wrong.add(Problem::query(
-                name,
-                "does not go with reseller: leave one of the two out",
-            ));
+            wrong.add(
+                Problem::query(name, "does not go with reseller: leave one of the two out")
+                    .coded(FieldCode::Conflict),
+            );
         }
     }
     let since = wrong.take(time("since", params.since));
     let until = wrong.take(time("until", params.until));
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        wrong.add(Problem::query("until", "must be later than since"));
+        wrong.add(Problem::query("until", "must be later than since").coded(FieldCode::Conflict));
     }
     let without = params.without.as_deref().map(|names| meant("without", names));
     let actions = params.action.as_deref().map(|names| meant("action", names));
@@ -137,7 +139,9 @@ fn meant(parameter: &'static str, names: &str) -> Result<Vec<String>, Problem> {
     for name in names.split(',').map(str::trim) {
         let meant = domain::audit::meant(name);
         if meant.is_empty() {
-            return Err(Problem::query(parameter, domain::audit::unknown(name)));
+            return Err(
+                Problem::query(parameter, domain::audit::unknown(name)).coded(FieldCode::UnknownValue)
+            );
         }
         actions.extend(meant);
     }
@@ -150,6 +154,7 @@ fn time(parameter: &'static str, text: Option<String>) -> Result<Option<DateTime
             parameter,
             "must be a time such as 2026-11-21T12:00:00Z (RFC 3339), in the years 1970 to 9999",
         )
+        .coded(FieldCode::WrongFormat)
     };
     let Some(text) = text else { return Ok(None) };
     let at = text.parse().ok().filter(|at| request::can_be_asked(*at));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Json;
 use chrono::{DateTime, Utc};
 use domain::push::PushStatus;
-use http_api::{FieldProblem, Payload, Problem};
+use http_api::{FieldCode, FieldProblem, Payload, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::push::PushFilter;
@@ -182,7 +182,7 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
     let filter = &payload.filter;
     let lane = payload.lane.as_deref().and_then(|lane| lane.parse::<Lane>().ok());
     if lane.is_none() {
-        wrong.push(FieldProblem::new("lane", "must be push or reseller"));
+        wrong.push(FieldProblem::new("lane", "must be push or reseller").coded(FieldCode::UnknownValue));
     }
     let of_pushes = [
         ("prototype", filter.prototype.is_some()),
@@ -200,7 +200,7 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
     };
     for (name, _) in others.iter().filter(|(_, is_given)| *is_given) {
         let detail = "is of the other lane: leave it out, or give that lane";
-        wrong.push(FieldProblem::new(format!("filter.{name}"), detail));
+        wrong.push(FieldProblem::new(format!("filter.{name}"), detail).coded(FieldCode::Conflict));
     }
     let waiting = PushStatus::WAITING.map(PushStatus::as_str);
     if filter
@@ -209,12 +209,12 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
         .is_some_and(|status| !waiting.contains(&status))
     {
         let detail = format!("must be one of {}: nothing else waits", waiting.join(", "));
-        wrong.push(FieldProblem::new("filter.status", detail));
+        wrong.push(FieldProblem::new("filter.status", detail).coded(FieldCode::UnknownValue));
     }
     if json!(filter).as_object().is_none_or(serde_json::Map::is_empty) {
         let detail =
             "must say something: of a whole lane nothing is cancelled by mistake; `since` alone would do";
-        wrong.push(FieldProblem::new("filter", detail));
+        wrong.push(FieldProblem::new("filter", detail).coded(FieldCode::Missing));
     }
     match lane {
         Some(lane) if wrong.is_empty() => Ok(lane),
@@ -226,7 +226,10 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
 fn in_body(problem: &Problem) -> Problem {
     let wrong = problem.errors().iter().map(|wrong| {
         let field = format!("filter.{}", wrong.field);
-        FieldProblem::new(field, wrong.detail.clone())
+        FieldProblem {
+            field: field.into(),
+            ..wrong.clone()
+        }
     });
     Problem::fields(wrong.collect())
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use http_api::{Problem, WrongQuery, paging};
+use http_api::{FieldCode, Problem, WrongQuery, paging};
 use serde::Serialize;
 use store::Examined;
 use utoipa::ToSchema;
@@ -84,7 +84,7 @@ pub(crate) fn times(since: Option<DateTime<Utc>>, until: Option<DateTime<Utc>>) 
     wrong.take(time("since", since));
     wrong.take(time("until", until));
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        wrong.add(Problem::query("until", "must be later than since"));
+        wrong.add(Problem::query("until", "must be later than since").coded(FieldCode::Conflict));
     }
     wrong.with(Ok((since, until)))
 }
@@ -100,11 +100,11 @@ pub(crate) fn ended(
         wrong.take(time(name, at));
         if at.is_some() && !can_have_ended {
             let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
-            wrong.add(Problem::query(name, detail));
+            wrong.add(Problem::query(name, detail).coded(FieldCode::Conflict));
         }
     }
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        wrong.add(Problem::query("endedUntil", "must be later than endedSince"));
+        wrong.add(Problem::query("endedUntil", "must be later than endedSince").coded(FieldCode::Conflict));
     }
     wrong.with(Ok((since, until)))
 }
@@ -118,7 +118,7 @@ pub(crate) fn accepted_until(ended_until: Option<DateTime<Utc>>) -> Option<DateT
 pub(crate) fn late_by(seconds: Option<u32>, can_have_ended: bool) -> Result<Option<Duration>, Problem> {
     if seconds.is_some() && !can_have_ended {
         let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
-        return Err(Problem::query("lateBySeconds", detail));
+        return Err(Problem::query("lateBySeconds", detail).coded(FieldCode::Conflict));
     }
     Ok(seconds.map(|seconds| Duration::from_secs(u64::from(seconds))))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use http_api::{Name, Params, Problem};
+use http_api::{FieldProblem, Name, Params, Problem};
 use runtime::connections::{AnswerSecond, PaceSecond, Report};
 use serde::{Deserialize, Serialize};
 use store::push::HoldPeriod;
@@ -48,7 +48,9 @@ impl HistoryParams {
         let minutes = self.minutes.unwrap_or(MINUTES_MAX);
         if !(1..=MINUTES_MAX).contains(&minutes) {
             let detail = format!("must be between 1 and {MINUTES_MAX}");
-            return Err(Problem::query("minutes", detail));
+            return Err(Problem::parameter(
+                FieldProblem::new("minutes", detail).between(1, MINUTES_MAX),
+            ));
         }
         Ok(minutes)
     }

@@ -11,7 +11,7 @@ use domain::scope::{self, Scope};
 use http::StatusCode;
 use http::header::LOCATION;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind, ReadParams};
+use http_api::{FieldCode, FieldProblem, Id, Params, Payload, Problem, ProblemKind, ReadParams};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
@@ -302,7 +302,7 @@ pub(crate) async fn rotate(
     let mut wrong: Vec<FieldProblem> = ended(payload.expires_at.flatten(), now).into_iter().collect();
     if overlap > OVERLAP_MAX_HOURS {
         let detail = format!("must be 0 to {OVERLAP_MAX_HOURS}");
-        wrong.push(FieldProblem::new("overlapHours", detail));
+        wrong.push(FieldProblem::new("overlapHours", detail).between(0, OVERLAP_MAX_HOURS));
     }
     let is_right = wrong.is_empty().then_some(());
     let rest = is_right.ok_or_else(|| Problem::fields(wrong));
@@ -382,25 +382,27 @@ fn read(payload: &NewKeyPayload, now: DateTime<Utc>) -> Result<ApiKey, Problem> 
     let name = payload.name.as_deref().unwrap_or_default().trim();
     if name.is_empty() || name.len() > NAME_MAX_BYTES || name.contains(char::is_control) {
         let detail = format!("is needed: 1 to {NAME_MAX_BYTES} bytes without control characters");
-        wrong.push(FieldProblem::new("name", detail));
+        wrong.push(FieldProblem::new("name", detail).coded(FieldCode::WrongFormat));
     }
     let mut roles = Vec::new();
     for role in &payload.roles {
         match role.parse::<Role>() {
             Ok(role) => roles.push(role),
-            Err(error) => wrong.push(FieldProblem::new("roles", error.to_string())),
+            Err(error) => {
+                wrong.push(FieldProblem::new("roles", error.to_string()).coded(FieldCode::UnknownValue))
+            }
         }
     }
     if payload.roles.is_empty() {
         let detail = format!("is needed: one or more of {}", names(&Role::ALL, Role::as_str));
-        wrong.push(FieldProblem::new("roles", detail));
+        wrong.push(FieldProblem::new("roles", detail).coded(FieldCode::Missing));
     }
     roles.sort_unstable();
     roles.dedup();
     let reseller = payload.reseller_id.as_deref();
     if reseller.is_some_and(|id| !is_reseller_id(id)) {
         let detail = format!("must be {RESELLER_ID_FORM}");
-        wrong.push(FieldProblem::new("resellerId", detail));
+        wrong.push(FieldProblem::new("resellerId", detail).coded(FieldCode::WrongFormat));
     }
     wrong.extend(ended(payload.expires_at, now));
     let scope = payload.scope.wrong().into_iter();
@@ -409,10 +411,10 @@ fn read(payload: &NewKeyPayload, now: DateTime<Utc>) -> Result<ApiKey, Problem> 
         .per_second
         .is_some_and(|rate| !(1..=PER_SECOND_MAX).contains(&rate))
     {
-        wrong.push(FieldProblem::new(
-            "perSecond",
-            format!("must be 1 to {PER_SECOND_MAX}"),
-        ));
+        wrong.push(
+            FieldProblem::new("perSecond", format!("must be 1 to {PER_SECOND_MAX}"))
+                .between(1, PER_SECOND_MAX),
+        );
     }
     let conflict = RoleConflict::of(&roles, reseller.is_some()).filter(|_| wrong.is_empty());
     wrong.extend(conflict.map(conflicting));
@@ -422,7 +424,9 @@ fn read(payload: &NewKeyPayload, now: DateTime<Utc>) -> Result<ApiKey, Problem> 
             ("perSecond", payload.per_second.is_some()),
         ];
         let given = limits.into_iter().filter(|(_, is_given)| *is_given);
-        wrong.extend(given.map(|(field, _)| FieldProblem::new(field, "goes with the role ingest alone")));
+        wrong.extend(given.map(|(field, _)| {
+            FieldProblem::new(field, "goes with the role ingest alone").coded(FieldCode::Conflict)
+        }));
     }
     if !wrong.is_empty() {
         return Err(Problem::fields(wrong));
@@ -439,7 +443,7 @@ fn read(payload: &NewKeyPayload, now: DateTime<Utc>) -> Result<ApiKey, Problem> 
 fn ended(expires_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<FieldProblem> {
     expires_at
         .is_some_and(|at| at <= now)
-        .then(|| FieldProblem::new("expiresAt", "must be in the future"))
+        .then(|| FieldProblem::new("expiresAt", "must be in the future").coded(FieldCode::OutOfRange))
 }
 
 fn conflicting(conflict: RoleConflict) -> FieldProblem {
@@ -457,7 +461,7 @@ fn conflicting(conflict: RoleConflict) -> FieldProblem {
             "reseller and reseller-viewer cannot be combined with another role: make two keys",
         ),
     };
-    FieldProblem::new(field, detail)
+    FieldProblem::new(field, detail).coded(FieldCode::Conflict)
 }
 
 fn generate() -> Result<String, Problem> {

@@ -1,6 +1,6 @@
 //! The word that goes with an act: what a later reader of the records learns of why.
 
-use http_api::{FieldProblem, Payload, Problem};
+use http_api::{FieldCode, FieldProblem, Payload, Problem};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -37,7 +37,8 @@ pub(crate) fn optional(note: Option<&str>) -> Result<Option<&str>, Problem> {
 /// As [`NotePayload::required`], for the field `note` of another body.
 pub(crate) fn required(note: Option<&str>) -> Result<&str, Problem> {
     let detail = "is needed here: say why, for later readers of the records";
-    optional(note)?.ok_or_else(|| Problem::fields(vec![FieldProblem::new("note", detail)]))
+    optional(note)?
+        .ok_or_else(|| Problem::fields(vec![FieldProblem::new("note", detail).coded(FieldCode::Missing)]))
 }
 
 /// A note and what else a body says, or everything that is wrong with either.
@@ -63,7 +64,11 @@ mod tests {
 
     #[test]
     fn a_note_that_is_wrong_is_told_with_the_fields_that_are() {
-        let wrong = || Problem::fields(vec![FieldProblem::new("name", "is needed")]);
+        let wrong = || {
+            Problem::fields(vec![
+                FieldProblem::new("name", "is needed").coded(FieldCode::Missing),
+            ])
+        };
         let told = |note, rest: Result<(), Problem>| {
             let problem = with(required(note), rest).unwrap_err();
             let errors = problem.errors().iter();

@@ -10,7 +10,7 @@ use domain::counted::number;
 use domain::notification::NotificationStatus;
 use domain::reason::{ENDED_FOR, NotificationReason};
 use domain::subscription::{HeldBack, PausedBy};
-use http_api::{Problem, ReadParams, WrongQuery, last_answer, paging, words};
+use http_api::{FieldCode, Problem, ReadParams, WrongQuery, last_answer, paging, words};
 use serde::{Deserialize, Serialize};
 use store::Examined;
 use store::webhook::{NotificationFound, NotificationSearch, NotificationsOf};
@@ -248,7 +248,7 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
     let url = wrong.take(text("url", params.url.as_deref()));
     if url.is_some() && params.subscription.is_some() {
         let detail = "does not go with subscription, which has one: leave one of the two out";
-        wrong.add(Problem::query("url", detail));
+        wrong.add(Problem::query("url", detail).coded(FieldCode::Conflict));
     }
     let search = NotificationSearch {
         of: match (params.subscription, reseller) {
@@ -288,12 +288,12 @@ fn check_event(params: &NotificationParams, event: &str) -> Result<(), Problem> 
     ] {
         if is_given {
             let detail = "does not go with eventId, which names one event: leave one of the two out";
-            wrong.add(Problem::query(name, detail));
+            wrong.add(Problem::query(name, detail).coded(FieldCode::Conflict));
         }
     }
     if params.reseller.is_none() && event.parse::<Uuid>().is_err() {
         let detail = "an eventId that a caller gave is one of a reseller's: give reseller too";
-        wrong.add(Problem::query("reseller", detail));
+        wrong.add(Problem::query("reseller", detail).coded(FieldCode::Missing));
     }
     wrong.end()
 }

@@ -1,7 +1,7 @@
 //! The OpenAPI document: what the handlers say about themselves, and the problems that each of them can answer with.
 
 use http_api::openapi::{Readiness, complete, typical, usual_problems};
-use http_api::{FieldProblem, Problem, ProblemBody, ProblemKind};
+use http_api::{FieldCode, FieldProblem, Problem, ProblemBody, ProblemKind};
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 
@@ -76,7 +76,8 @@ fn problems_of(operation: &Operation) -> Vec<Problem> {
         FieldProblem::new(
             "note",
             "is needed here: say why, for later readers of the records",
-        ),
+        )
+        .coded(FieldCode::Missing),
     );
     problems.push(typical(ProblemKind::TOO_MANY_REQUESTS));
     let name = operation.operation_id.as_deref().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use http_api::{FieldProblem, Id, Name, Payload, Problem, ProblemKind, paging::List};
+use http_api::{FieldCode, FieldProblem, Id, Name, Payload, Problem, ProblemKind, paging::List};
 use serde::{Deserialize, Serialize};
 use store::status::{COUNTED_MAX, Depths, PAUSED_COUNTED_MAX, PausedWaiting};
 use store::{Lane, Pausable, PauseChange, PauseView, Store};
@@ -281,7 +281,9 @@ impl PausePayload {
         if self.until.is_none_or(|until| until > now) {
             return note;
         }
-        let past = Problem::fields(vec![FieldProblem::new("until", "must be in the future")]);
+        let past = Problem::fields(vec![
+            FieldProblem::new("until", "must be in the future").coded(FieldCode::OutOfRange),
+        ]);
         Err(match note {
             Ok(_) => past,
             Err(problem) => problem.and(past),

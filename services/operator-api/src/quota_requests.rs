@@ -8,7 +8,7 @@ use chrono::Days;
 use domain::quota::day_of;
 use domain::subscription::QuotaRequestStatus;
 use http_api::paging::{self, List};
-use http_api::{Id, Payload, Problem, ProblemKind, ReadParams};
+use http_api::{FieldCode, Id, Payload, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{Decided, Decision, QuotaRequestView};
 use utoipa::ToSchema;
@@ -121,7 +121,8 @@ pub(crate) async fn list(
     let before = wrong.take(paging::read_id(params.cursor.as_deref()));
     let status: Result<Option<QuotaRequestStatus>, _> = params.status.map(|name| name.parse()).transpose();
     let must = "must be REQUESTED, APPROVED or DENIED";
-    let status = wrong.take(status.map_err(|_| Problem::query("status", must)));
+    let status =
+        wrong.take(status.map_err(|_| Problem::query("status", must).coded(FieldCode::UnknownValue)));
     wrong.end()?;
     let list = app.store.list_quota_requests(None, status, before, limit + 1);
     let found = http_api::by(viewer.deadline, ("the quota requests", "read"), list).await?;

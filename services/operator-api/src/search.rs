@@ -9,7 +9,7 @@ use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use explain::Explanation;
 use explain::words::of;
-use http_api::{Params, Problem, WrongQuery};
+use http_api::{FieldCode, Params, Problem, WrongQuery};
 use serde::{Deserialize, Serialize};
 use store::push::{PushFilter, PushRow};
 use store::webhook::{
@@ -249,7 +249,7 @@ pub(crate) async fn search(
     let reseller = wrong.take(text("reseller", params.reseller.as_deref()));
     let sought = params.q.as_deref().and_then(searchable).ok_or_else(|| {
         let detail = format!("is needed: an identifier of 1 to {TEXT_MAX_BYTES} bytes");
-        Problem::query("q", detail)
+        Problem::query("q", detail).coded(FieldCode::Missing)
     });
     let sought = wrong.with(sought)?;
     let searching = look(&app, sought, reseller.as_deref());

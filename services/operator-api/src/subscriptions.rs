@@ -7,7 +7,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::subscription::SubscriptionState;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Payload, Problem, ProblemKind, ReadParams};
+use http_api::{FieldCode, FieldProblem, Id, Payload, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{LimitsChange, ResellerView, SubscriptionFilter, SubscriptionView};
 use utoipa::ToSchema;
@@ -113,7 +113,9 @@ fn read_cursor(cursor: &str) -> Result<&str, Problem> {
     let reseller = cursor
         .strip_prefix(AFTER)
         .filter(|reseller| !reseller.contains('\0'));
-    reseller.ok_or_else(|| Problem::query("cursor", "must be what an answer gave as next"))
+    reseller.ok_or_else(|| {
+        Problem::query("cursor", "must be what an answer gave as next").coded(FieldCode::WrongFormat)
+    })
 }
 
 /// Which subscriptions.
@@ -308,7 +310,7 @@ pub(crate) async fn limit(
     let mut wrong = Vec::new();
     if payload.daily_quota.is_none() && payload.requests_per_second.is_none() {
         let detail = "is needed where requestsPerSecond is left out";
-        wrong.push(FieldProblem::new("dailyQuota", detail));
+        wrong.push(FieldProblem::new("dailyQuota", detail).coded(FieldCode::Missing));
     }
     let mut read = |name, given: Option<Option<i64>>, most| {
         let limit = read_limit(name, given?, most);
@@ -344,5 +346,7 @@ fn read_limit(name: &'static str, given: Option<i64>, most: u32) -> Result<Optio
     limit
         .filter(|limit| (1..=most).contains(limit))
         .map(Some)
-        .ok_or_else(|| FieldProblem::new(name, format!("must be 1 to {most}, or null for the default")))
+        .ok_or_else(|| {
+            FieldProblem::new(name, format!("must be 1 to {most}, or null for the default")).between(1, most)
+        })
 }

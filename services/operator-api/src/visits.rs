@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::key::Role;
 use http::StatusCode;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Problem, ProblemKind, ReadParams};
+use http_api::{FieldCode, FieldProblem, Id, Params, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::VisitView;
 use utoipa::ToSchema;
@@ -179,7 +179,9 @@ pub(crate) async fn end_all(
     let person = params.person.as_deref().map(str::trim).unwrap_or_default();
     if person.is_empty() || person.len() > PERSON_MAX_BYTES || person.contains(char::is_control) {
         let detail = format!("is needed: 1 to {PERSON_MAX_BYTES} bytes without control characters");
-        return Err(Problem::fields(vec![FieldProblem::new("person", detail)]));
+        return Err(Problem::fields(vec![
+            FieldProblem::new("person", detail).coded(FieldCode::WrongFormat),
+        ]));
     }
     let note = note::optional(params.note.as_deref())?;
     let ending = app.store.end_visits_of(person, admin.act(note, app.now()));

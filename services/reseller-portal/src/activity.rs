@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 use http_api::paging::{self, List};
-use http_api::{Id, Problem, ReadParams};
+use http_api::{FieldCode, Id, Problem, ReadParams};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::AuditView;
@@ -124,7 +124,7 @@ fn acts_of(by: &str, reseller: &str, names: &[String]) -> Result<ActsOf, Problem
             .ok_or_else(|| {
                 let detail = "must be YOU, OPERATOR, or the name of a key of yours or of a person who visited your dashboard; of several \
                               with that name the whole one, as the entries have it";
-                Problem::query("by", detail)
+                Problem::query("by", detail).coded(FieldCode::UnknownValue)
             }),
     }
 }
@@ -240,7 +240,7 @@ pub(crate) async fn list(
     };
     if !params.action.as_ref().is_none_or(is_action) {
         let detail = "must be an action such as subscription.pause, or a word of one";
-        wrong.add(Problem::query("action", detail));
+        wrong.add(Problem::query("action", detail).coded(FieldCode::WrongFormat));
     }
     let before = wrong.with(paging::read_id(params.cursor.as_deref()))?;
     let what = ("the activity", "read");

@@ -11,7 +11,7 @@ use domain::push::PushId;
 use domain::subscription::HeldBack;
 use encryption::{Sealer, SealingKey};
 use engine::webhook::EndpointChecker;
-use http_api::{Keys, Problem, Remembered, TakesBodies};
+use http_api::{FieldCode, Keys, Problem, Remembered, TakesBodies};
 use http_client::EgressPolicy;
 use lifecycle::{Shutdown, error_chain};
 use pages::Violations;
@@ -183,7 +183,7 @@ impl App {
         let detail = format!(
             "has {unknown}, but the catalogue has no such event type{question}; GET /event-types lists what it has"
         );
-        Err(Problem::query("eventType", detail))
+        Err(Problem::query("eventType", detail).coded(FieldCode::UnknownValue))
     }
 
     async fn names_of_event_types(

@@ -10,7 +10,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::event::EventError;
 use domain::notification::NotificationStatus;
-use http_api::{Draft, FieldProblem, Id, Problem};
+use http_api::{Draft, FieldCode, FieldProblem, Id, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::webhook::{NotificationSearch, NotificationsOf};
@@ -94,25 +94,27 @@ impl CancellationPayload {
         if status.is_none() && self.status.is_some() {
             let names = NotificationStatus::WAITING.map(NotificationStatus::as_str);
             let detail = format!("must be one of {}: nothing else waits", names.join(", "));
-            errors.push(FieldProblem::new("status", detail));
+            errors.push(FieldProblem::new("status", detail).coded(FieldCode::UnknownValue));
         }
         let is_type = |name: &String| domain::subscription::is_event_type(name);
         if !self.event_type.as_ref().is_none_or(is_type) {
-            errors.push(FieldProblem::new("eventType", EventError::Type.to_string()));
+            errors.push(
+                FieldProblem::new("eventType", EventError::Type.to_string()).coded(FieldCode::WrongFormat),
+            );
         }
         if self
             .since
             .zip(self.until)
             .is_some_and(|(since, until)| since >= until)
         {
-            errors.push(FieldProblem::new("until", "must be later than since"));
+            errors.push(FieldProblem::new("until", "must be later than since").coded(FieldCode::Conflict));
         }
         if let Err(problem) = http_api::note(self.note.as_deref()) {
             errors.extend(problem.errors().iter().cloned());
         }
         if self.chosen() == json!({}) && self.dry_run != Some(true) {
             let detail = "is missing: say which by status, eventType, since or until, so that not all are cancelled by mistake";
-            errors.push(FieldProblem::new("status", detail));
+            errors.push(FieldProblem::new("status", detail).coded(FieldCode::Missing));
         }
         if !errors.is_empty() {
             return Err(Problem::fields(errors));

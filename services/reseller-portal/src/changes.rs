@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use futures::Stream;
 use futures::stream::unfold;
 use http::{HeaderMap, HeaderName, header};
-use http_api::{Problem, ReadParams, paging};
+use http_api::{FieldCode, FieldProblem, Problem, ReadParams, paging};
 use serde::{Deserialize, Serialize};
 use store::webhook::{Change, ChangeCursor, Changes};
 use tokio::time::{Instant, sleep_until};
@@ -190,11 +190,14 @@ pub(crate) async fn list(
 ) -> Result<Response, Problem> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let given = text(LAST_EVENT_ID).or(params.after.as_deref());
-    let not_ours = || Problem::query("after", "must be what an answer gave as next");
+    let not_ours =
+        || Problem::query("after", "must be what an answer gave as next").coded(FieldCode::WrongFormat);
     let after = wrong.take(given.map(|given| read(given).ok_or_else(not_ours)).transpose());
     let wait = params.wait.unwrap_or(WAIT);
     if wait > WAIT {
-        wrong.add(Problem::query("wait", format!("must be between 0 and {WAIT}")));
+        wrong.add(Problem::parameter(
+            FieldProblem::new("wait", format!("must be between 0 and {WAIT}")).between(0, WAIT),
+        ));
     }
     let limit = wrong.with(paging::limit(params.limit))?;
     let mut follower = Follower {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use engine::webhook::{Checked, EndpointChecker, Step, Stranger};
-use http_api::{Draft, FieldProblem, Problem, ProblemKind};
+use http_api::{Draft, FieldCode, FieldProblem, Problem, ProblemKind};
 use http_client::{Endpoint, check_endpoint};
 use lifecycle::error_chain;
 use serde::{Deserialize, Serialize};
@@ -141,15 +141,17 @@ fn read(app: &App, payload: &CheckPayload) -> Result<(Endpoint, Secret), Problem
     // What has just been checked is an endpoint.
     let endpoint = url.and_then(|url| check_endpoint(&url, &app.egress).ok());
     if endpoint.is_none() && errors.is_empty() {
-        errors.push(FieldProblem::new(
-            "url",
-            "is missing: give the URL that is to be checked",
-        ));
+        errors.push(
+            FieldProblem::new("url", "is missing: give the URL that is to be checked")
+                .coded(FieldCode::Missing),
+        );
     }
     let secret = payload.secret.as_deref().filter(|text| !text.is_empty());
     let secret = secret
         .map_or_else(|| Ok(Secret::generate()), Secret::parse)
-        .map_err(|error| errors.push(FieldProblem::new("secret", malformed(error))));
+        .map_err(|error| {
+            errors.push(FieldProblem::new("secret", malformed(error)).coded(FieldCode::WrongFormat))
+        });
     match (endpoint, secret) {
         (Some(endpoint), Ok(secret)) => Ok((endpoint, secret)),
         _ => Err(Problem::fields(errors)),

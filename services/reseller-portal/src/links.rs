@@ -12,7 +12,7 @@ use domain::key::KeyDigest;
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
-use http_api::{Draft, FieldProblem, Id, Problem, ProblemKind, ReadParams};
+use http_api::{Draft, FieldCode, FieldProblem, Id, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::{EndVisits, NewPortalLink, PortalVisit};
 use url::Url;
@@ -142,8 +142,8 @@ fn base(app: &App, headers: &HeaderMap) -> String {
 struct Checked(Vec<FieldProblem>);
 
 impl Checked {
-    fn wrong(&mut self, field: &'static str, detail: impl Into<String>) {
-        self.0.push(FieldProblem::new(field, detail));
+    fn wrong(&mut self, field: &'static str, code: FieldCode, detail: impl Into<String>) {
+        self.0.push(FieldProblem::new(field, detail).coded(code));
     }
 
     fn text(&mut self, field: &'static str, text: Option<String>) -> Option<String> {
@@ -151,7 +151,7 @@ impl Checked {
         let fits = (1..=TEXT_MAX_BYTES).contains(&text.len()) && !text.contains(char::is_control);
         if !fits {
             let detail = format!("must be 1 to {TEXT_MAX_BYTES} bytes of text without control characters");
-            self.wrong(field, detail);
+            self.wrong(field, FieldCode::WrongFormat, detail);
         }
         Some(text)
     }
@@ -167,7 +167,8 @@ impl Checked {
             .ok()
             .filter(|number| (least..=most).contains(number));
         number.unwrap_or_else(|| {
-            self.wrong(field, format!("must be between {least} and {most}"));
+            let detail = format!("must be between {least} and {most}");
+            self.0.push(FieldProblem::new(field, detail).between(least, most));
             usual
         })
     }
@@ -186,7 +187,8 @@ impl Checked {
                 Err(unknown) => {
                     let field = format!("capabilities[{place}]");
                     let detail = format!("must be one of {}", unknown.known);
-                    self.0.push(FieldProblem::new(field, detail));
+                    self.0
+                        .push(FieldProblem::new(field, detail).coded(FieldCode::UnknownValue));
                 }
             }
         }
@@ -198,14 +200,18 @@ impl Checked {
             (None, Some(own)) => own.to_owned(),
             (Some(asked), Some(own)) => {
                 if asked != own {
-                    self.wrong("resellerId", "is another reseller than the one of the API key");
+                    self.wrong(
+                        "resellerId",
+                        FieldCode::Refused,
+                        "is another reseller than the one of the API key",
+                    );
                 }
                 own.to_owned()
             }
             (Some(asked), None) if is_reseller_id(&asked) => asked,
             (_, None) => {
                 let detail = format!("must be the identifier of a reseller: {RESELLER_ID_FORM}");
-                self.wrong("resellerId", detail);
+                self.wrong("resellerId", FieldCode::WrongFormat, detail);
                 String::new()
             }
         }
@@ -219,6 +225,7 @@ impl Checked {
         if url.is_none() || text.len() > URL_MAX_BYTES {
             self.wrong(
                 field,
+                FieldCode::WrongFormat,
                 format!("must be an http or https URL of at most {URL_MAX_BYTES} bytes"),
             );
         }
@@ -233,7 +240,7 @@ impl Checked {
         what: &str,
     ) -> Option<String> {
         if text.is_some() && !is_one {
-            self.wrong(field, format!("must be {what}"));
+            self.wrong(field, FieldCode::WrongFormat, format!("must be {what}"));
         }
         text
     }
@@ -250,7 +257,11 @@ fn check(
     let person = payload.person;
     let (person_id, person_name) = person.map_or((None, None), |person| (person.id, person.name));
     let person_id = checked.text("person.id", person_id).unwrap_or_else(|| {
-        checked.wrong("person.id", "must be a text: it tells whose visit it is");
+        checked.wrong(
+            "person.id",
+            FieldCode::Missing,
+            "must be a text: it tells whose visit it is",
+        );
         String::new()
     });
     let person_name = checked
@@ -261,7 +272,11 @@ fn check(
     let capabilities = checked.capabilities(payload.capabilities);
     let landing = payload.landing.unwrap_or_else(|| dashboard::HOME.to_owned());
     if !dashboard::is_ours(&landing) || landing.len() > URL_MAX_BYTES {
-        checked.wrong("landing", "must be the path of a page under /app");
+        checked.wrong(
+            "landing",
+            FieldCode::WrongFormat,
+            "must be the path of a page under /app",
+        );
     }
     let is_known = |origin: &String| app.config.portal.embed.origins.contains(origin);
     let known = payload.parent_origin.as_ref().is_some_and(is_known);
@@ -285,7 +300,11 @@ fn check(
     let time_zone = checked.one_of("timeZone", payload.time_zone, known, what);
     let return_url = checked.web_address("returnUrl", payload.return_url);
     if payload.auth_time.is_some_and(|at| at > now + CLOCKS_DIFFER) {
-        checked.wrong("authTime", "must not be ahead: it is when the person signed in");
+        checked.wrong(
+            "authTime",
+            FieldCode::OutOfRange,
+            "must not be ahead: it is when the person signed in",
+        );
     }
     if !checked.0.is_empty() {
         return Err(Problem::fields(checked.0));
@@ -402,7 +421,8 @@ fn whose(embedder: &Embedder, asked: Option<String>) -> Result<Option<String>, P
         (None, _) if has_nul => Err(Problem::query(
             "reseller",
             format!("must be the identifier of a reseller: {RESELLER_ID_FORM}"),
-        )),
+        )
+        .coded(FieldCode::WrongFormat)),
         (None, asked) => Ok(asked),
     }
 }
@@ -410,7 +430,7 @@ fn whose(embedder: &Embedder, asked: Option<String>) -> Result<Option<String>, P
 fn person(asked: Option<String>) -> Result<Option<String>, Problem> {
     match asked {
         Some(person) if person.contains(char::is_control) => {
-            Err(Problem::query("person", "must not hold control characters"))
+            Err(Problem::query("person", "must not hold control characters").coded(FieldCode::WrongFormat))
         }
         person => Ok(person),
     }
@@ -460,7 +480,7 @@ pub(crate) async fn end_all(
     let reseller = wrong.take(whose(&embedder, params.reseller));
     let person = wrong.take(person(params.person));
     if reseller.is_none() {
-        wrong.add(Problem::query("reseller", "must say whose visits are to end"));
+        wrong.add(Problem::query("reseller", "must say whose visits are to end").coded(FieldCode::Missing));
     }
     wrong.end()?;
     let which = person.as_deref().map_or(EndVisits::All, EndVisits::Of);

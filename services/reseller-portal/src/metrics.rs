@@ -8,7 +8,7 @@ use axum::extract::State;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::event::EventError;
 use domain::latency::{Delays, Histogram};
-use http_api::{Id, Problem, ReadParams};
+use http_api::{FieldCode, FieldProblem, Id, Problem, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{EndedInHour, StatisticsDelta, TypeStatistics, TypeSums};
 use utoipa::ToSchema;
@@ -156,7 +156,7 @@ pub(crate) async fn show(
     let hours = wrong.take(within("hours", params.hours, DEFAULT_HOURS));
     let is_type = |name: &String| domain::subscription::is_event_type(name);
     if !params.event_type.as_ref().is_none_or(is_type) {
-        wrong.add(Problem::query("eventType", EventError::Type.to_string()));
+        wrong.add(Problem::query("eventType", EventError::Type.to_string()).coded(FieldCode::WrongFormat));
     }
     wrong.end()?;
     let (since, rows) = counted(&app, &reseller, id, hours).await?;
@@ -223,7 +223,9 @@ fn within(name: &'static str, hours: Option<u32>, default: u32) -> Result<u32, P
     if (1..=HOURS_MAX).contains(&hours) {
         Ok(hours)
     } else {
-        Err(Problem::query(name, format!("must be between 1 and {HOURS_MAX}")))
+        Err(Problem::parameter(
+            FieldProblem::new(name, format!("must be between 1 and {HOURS_MAX}")).between(1, HOURS_MAX),
+        ))
     }
 }
 

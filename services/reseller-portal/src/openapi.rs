@@ -1,7 +1,7 @@
 //! The OpenAPI document: what the handlers say about themselves, and the problems that each of them can answer with.
 
 use http_api::openapi::{Readiness, complete, typical, usual_problems};
-use http_api::{FieldProblem, Problem, ProblemBody, ProblemKind};
+use http_api::{FieldCode, FieldProblem, Problem, ProblemBody, ProblemKind};
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 
@@ -99,7 +99,7 @@ fn problems_of(operation: &Operation) -> Vec<Problem> {
         operation,
         "the subscription cannot be read now",
         "The body is longer than portal.maxBodyBytes.",
-        FieldProblem::new("eventTypes[1]", unknown),
+        FieldProblem::new("eventTypes[1]", unknown).coded(FieldCode::UnknownValue),
     );
     let name = operation.operation_id.as_deref().unwrap_or_default();
     problems.extend(conflicts_of(name).iter().map(|kind| typical(*kind)));

@@ -10,7 +10,7 @@ use domain::quota::{day_of, start_of};
 use domain::subscription::QuotaRequestStatus;
 use http::StatusCode;
 use http_api::paging::{self, List};
-use http_api::{Draft, FieldProblem, Id, Ids, Problem, ProblemKind, ReadParams};
+use http_api::{Draft, FieldCode, FieldProblem, Id, Ids, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{NewQuotaRequest, QuotaRequestView, QuotaRequested, QuotaView, Withdrawn};
 use utoipa::ToSchema;
@@ -376,7 +376,11 @@ pub(crate) struct Asked {
 impl Asked {
     /// The daily quota that is asked for, of a subscription that has these limits: one of both is to be higher, and none lower.
     fn more_than(&self, daily_quota: u32, requests_per_second: Option<u32>) -> Result<u32, Problem> {
-        let refused = |field, detail| Err(Problem::fields(vec![FieldProblem::new(field, detail)]));
+        let refused = |field, detail| {
+            Err(Problem::fields(vec![
+                FieldProblem::new(field, detail).coded(FieldCode::Conflict),
+            ]))
+        };
         let already = |limit: u32| format!("must be more than {limit}, which the subscription has already");
         match (self.requests_per_second, requests_per_second) {
             (Some(_), None) => {
@@ -402,7 +406,7 @@ pub(crate) fn check(payload: QuotaRequestPayload) -> Result<Asked, Problem> {
         let asked = given.and_then(|given| u32::try_from(given).ok());
         let asked = asked.filter(|asked| (1..=most).contains(asked));
         if given.is_some() && asked.is_none() {
-            errors.push(FieldProblem::new(name, format!("must be between 1 and {most}")));
+            errors.push(FieldProblem::new(name, format!("must be between 1 and {most}")).between(1, most));
         }
         asked
     };
@@ -410,17 +414,19 @@ pub(crate) fn check(payload: QuotaRequestPayload) -> Result<Asked, Problem> {
     let requests_per_second = limit("requestsPerSecond", payload.requests_per_second, PER_SECOND_MAX);
     if payload.daily_quota.is_none() && payload.requests_per_second.is_none() {
         let detail = format!("must be between 1 and {QUOTA_MAX}, unless requestsPerSecond is given");
-        errors.push(FieldProblem::new("dailyQuota", detail));
+        errors.push(FieldProblem::new("dailyQuota", detail).coded(FieldCode::Missing));
     }
     let reason = payload.reason.filter(|reason| !reason.trim().is_empty());
     match &reason {
-        None => errors.push(FieldProblem::new("reason", "must be a string that is not blank")),
+        None => errors.push(
+            FieldProblem::new("reason", "must be a string that is not blank").coded(FieldCode::Missing),
+        ),
         Some(reason) if reason.len() > REASON_MAX_BYTES => {
             let detail = format!(
                 "is {} bytes long, but may be at most {REASON_MAX_BYTES}",
                 reason.len()
             );
-            errors.push(FieldProblem::new("reason", detail));
+            errors.push(FieldProblem::new("reason", detail).at_most(REASON_MAX_BYTES));
         }
         Some(_) => {}
     }

@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::ReplayStatus;
 use http::{HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
-use http_api::{Draft, FieldProblem, Id, Ids, Problem, ProblemKind, ReadParams};
+use http_api::{Draft, FieldCode, FieldProblem, Id, Ids, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
 use store::webhook::{Cancelled, Missed, NewReplay, ReplayRequested, ReplayView};
 use utoipa::ToSchema;
@@ -268,12 +268,12 @@ fn missed(payload: &ReplayPayload) -> Result<Missed, Problem> {
         .all(|name| domain::subscription::is_event_type(name));
     if event_types.len() > EVENT_TYPES_MAX || !are_types {
         let detail = format!("must be at most {EVENT_TYPES_MAX} event types such as domain.created");
-        errors.push(FieldProblem::new("eventTypes", detail));
+        errors.push(FieldProblem::new("eventTypes", detail).coded(FieldCode::WrongFormat));
     }
     let statuses = payload.statuses.clone().unwrap_or_default();
     if statuses.iter().any(|name| !STATUSES.contains(&name.as_str())) {
         let detail = format!("must be some of {}", STATUSES.join(", "));
-        errors.push(FieldProblem::new("statuses", detail));
+        errors.push(FieldProblem::new("statuses", detail).coded(FieldCode::UnknownValue));
     }
     if errors.is_empty() {
         return Ok(Missed {
@@ -294,19 +294,19 @@ pub(crate) fn check(
     let until = payload.until.unwrap_or(now);
     let mut errors = Vec::new();
     if until > now {
-        errors.push(FieldProblem::new("until", "must not be in the future"));
+        errors.push(FieldProblem::new("until", "must not be in the future").coded(FieldCode::OutOfRange));
     }
     match payload.since {
-        None => errors.push(FieldProblem::new(
-            "since",
-            "must be a time such as 2026-11-21T12:00:00Z",
-        )),
+        None => errors.push(
+            FieldProblem::new("since", "must be a time such as 2026-11-21T12:00:00Z")
+                .coded(FieldCode::Missing),
+        ),
         Some(since) if now - since > max_age => {
             let detail = format!("must not be more than {} days ago", max_age.num_days());
-            errors.push(FieldProblem::new("since", detail));
+            errors.push(FieldProblem::new("since", detail).coded(FieldCode::OutOfRange));
         }
         Some(since) if since >= until => {
-            errors.push(FieldProblem::new("since", "must be before until"));
+            errors.push(FieldProblem::new("since", "must be before until").coded(FieldCode::Conflict));
         }
         Some(since) if errors.is_empty() => return Ok((since, until)),
         Some(_) => {}
@@ -345,6 +345,7 @@ fn of_status(name: &str) -> Result<ReplayStatus, Problem> {
     name.parse().map_err(|_| {
         let known = ReplayStatus::ALL.map(ReplayStatus::as_str);
         Problem::query("status", format!("must be one of {}", known.join(", ")))
+            .coded(FieldCode::UnknownValue)
     })
 }
 

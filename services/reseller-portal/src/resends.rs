@@ -8,7 +8,7 @@ use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
 use http::StatusCode;
-use http_api::{Draft, FieldProblem, Id, Problem, last_answer};
+use http_api::{Draft, FieldCode, FieldProblem, Id, Problem, last_answer};
 use serde::{Deserialize, Deserializer, Serialize};
 use store::webhook::{BulkResent, NotificationsAsked, RESENT_MAX, ResendCount, ToResend};
 use utoipa::ToSchema;
@@ -227,7 +227,7 @@ fn check(
     let per_second = payload.per_second.unwrap_or(per_second_max);
     if !(1..=per_second_max).contains(&per_second) {
         let detail = format!("must be between 1 and {per_second_max}");
-        errors.push(FieldProblem::new("perSecond", detail));
+        errors.push(FieldProblem::new("perSecond", detail).between(1, per_second_max));
     }
     let statuses = match payload.statuses.as_deref() {
         None => STATUSES.to_vec(),
@@ -235,10 +235,8 @@ fn check(
             let read = |name: &String| STATUSES.into_iter().find(|status| status.as_str() == name);
             let known: Option<Vec<_>> = names.iter().map(read).collect();
             known.filter(|known| !known.is_empty()).unwrap_or_else(|| {
-                errors.push(FieldProblem::new(
-                    "statuses",
-                    "must be some of SENT, FAILED, GIVEN_UP; what is in RETRY is tried again by itself, and at once by a resend of it alone",
-                ));
+                let detail = "must be some of SENT, FAILED, GIVEN_UP; what is in RETRY is tried again by itself, and at once by a resend of it alone";
+                errors.push(FieldProblem::new("statuses", detail).coded(FieldCode::UnknownValue));
                 Vec::new()
             })
         }
@@ -250,11 +248,11 @@ fn check(
             .all(|name| domain::subscription::is_event_type(name))
     {
         let detail = format!("must be at most {EVENT_TYPES_MAX} event types such as domain.created");
-        errors.push(FieldProblem::new("eventTypes", detail));
+        errors.push(FieldProblem::new("eventTypes", detail).coded(FieldCode::WrongFormat));
     }
     let code = payload.code.as_deref().and_then(last_answer::status_codes);
     if payload.code.is_some() && code.is_none() {
-        errors.push(FieldProblem::new("code", last_answer::NO_CODE));
+        errors.push(FieldProblem::new("code", last_answer::NO_CODE).coded(FieldCode::WrongFormat));
     }
     let earliest = now - SHOWN;
     let (since, until) = (
@@ -262,14 +260,14 @@ fn check(
         payload.until.unwrap_or(now + TimeDelta::minutes(1)),
     );
     if since >= until {
-        errors.push(FieldProblem::new("since", "must be before until"));
+        errors.push(FieldProblem::new("since", "must be before until").coded(FieldCode::Conflict));
     }
     let (ended_since, ended_until) = (payload.ended_since, payload.ended_until);
     if ended_since
         .zip(ended_until)
         .is_some_and(|(since, until)| since >= until)
     {
-        errors.push(FieldProblem::new("endedSince", "must be before endedUntil"));
+        errors.push(FieldProblem::new("endedSince", "must be before endedUntil").coded(FieldCode::Conflict));
     }
     let filtered = payload.statuses.is_some()
         || payload.event_types.is_some()
@@ -280,17 +278,14 @@ fn check(
         || ended_until.is_some();
     let which = match payload.ids {
         Some(_) if filtered => {
-            errors.push(FieldProblem::new(
-                "ids",
-                "names the notifications: leave out statuses, eventTypes, code, since, until, endedSince and endedUntil",
-            ));
+            let detail = "names the notifications: leave out statuses, eventTypes, code, since, until, endedSince and endedUntil";
+            errors.push(FieldProblem::new("ids", detail).coded(FieldCode::Conflict));
             ToResend::Ids(Vec::new())
         }
         Some(ids) if ids.is_empty() || ids.len() > IDS_MAX => {
-            errors.push(FieldProblem::new(
-                "ids",
-                format!("must be 1 to {IDS_MAX} identifiers"),
-            ));
+            errors.push(
+                FieldProblem::new("ids", format!("must be 1 to {IDS_MAX} identifiers")).between(1, IDS_MAX),
+            );
             ToResend::Ids(Vec::new())
         }
         Some(mut ids) => {
@@ -299,10 +294,8 @@ fn check(
             ToResend::Ids(ids)
         }
         None if !filtered => {
-            errors.push(FieldProblem::new(
-                "ids",
-                "is missing: name notifications, or say which by statuses, eventTypes, code, since, until, endedSince or endedUntil",
-            ));
+            let detail = "is missing: name notifications, or say which by statuses, eventTypes, code, since, until, endedSince or endedUntil";
+            errors.push(FieldProblem::new("ids", detail).coded(FieldCode::Missing));
             ToResend::Ids(Vec::new())
         }
         None => ToResend::Matching(Box::new(NotificationsAsked {

@@ -10,7 +10,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http::{HeaderName, StatusCode, header};
 use http_api::paging::List;
-use http_api::{FieldProblem, Id, Ids, Payload, Problem, ProblemKind};
+use http_api::{FieldCode, FieldProblem, Id, Ids, Payload, Problem, ProblemKind};
 use lifecycle::error_chain;
 use serde::{Deserialize, Serialize};
 use signing::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SECRET_PREFIX, Secret, SecretError};
@@ -128,7 +128,9 @@ pub(crate) fn malformed(error: SecretError) -> String {
 }
 
 fn unusable(why: impl Into<String>) -> Problem {
-    Problem::fields(vec![FieldProblem::new("secret", why)])
+    Problem::fields(vec![
+        FieldProblem::new("secret", why).coded(FieldCode::WrongFormat),
+    ])
 }
 
 fn shown(id: Uuid, secret: &Secret, created_at: DateTime<Utc>) -> NewSecretDocument {
@@ -190,8 +192,9 @@ fn overlap(app: &App, asked: Option<u64>) -> Result<Duration, Problem> {
     if asked <= longest {
         return Ok(asked);
     }
-    let detail = format!("must be between 0 and {}", longest.as_secs() / 3_600);
-    Err(Problem::fields(vec![FieldProblem::new("overlapHours", detail)]))
+    let hours = longest.as_secs() / 3_600;
+    let wrong = FieldProblem::new("overlapHours", format!("must be between 0 and {hours}"));
+    Err(Problem::fields(vec![wrong.between(0, hours)]))
 }
 
 /// Lists the secrets, the newest first, without what they are.

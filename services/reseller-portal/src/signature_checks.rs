@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use explain::words;
-use http_api::{Draft, FieldProblem, Id, Problem, ProblemKind};
+use http_api::{Draft, FieldCode, FieldProblem, Id, Problem, ProblemKind};
 use lifecycle::error_chain;
 use serde::{Deserialize, Serialize};
 use signature_diagnosis::{Cause, Evidence, diagnose};
@@ -302,10 +302,10 @@ fn read(payload: CheckPayload, now: DateTime<Utc>) -> Result<Request, Problem> {
         .collect();
     if headers.is_empty() {
         let detail = "must be an object with webhook-id, webhook-timestamp and webhook-signature";
-        errors.push(FieldProblem::new("headers", detail));
+        errors.push(FieldProblem::new("headers", detail).coded(FieldCode::Missing));
     }
     let body = payload.body.unwrap_or_else(|| {
-        errors.push(FieldProblem::new("body", "must be the body as a string"));
+        errors.push(FieldProblem::new("body", "must be the body as a string").coded(FieldCode::Missing));
         String::new()
     });
     if body.len() > BODY_MAX_BYTES {
@@ -313,7 +313,7 @@ fn read(payload: CheckPayload, now: DateTime<Utc>) -> Result<Request, Problem> {
             "is {} bytes long, but may be at most {BODY_MAX_BYTES}; `postrider verify` checks longer ones",
             body.len()
         );
-        errors.push(FieldProblem::new("body", detail));
+        errors.push(FieldProblem::new("body", detail).at_most(BODY_MAX_BYTES));
     }
     let recorded = || headers.get(signing::HEADER_TIMESTAMP)?.parse().ok();
     let at = match payload.at.as_deref() {
@@ -323,7 +323,7 @@ fn read(payload: CheckPayload, now: DateTime<Utc>) -> Result<Request, Problem> {
     };
     if at.is_none() {
         let detail = "must be a time such as 2026-11-21T12:00:00Z, or recorded";
-        errors.push(FieldProblem::new("at", detail));
+        errors.push(FieldProblem::new("at", detail).coded(FieldCode::WrongFormat));
     }
     match at {
         Some(now) if errors.is_empty() => Ok(Request { headers, body, now }),

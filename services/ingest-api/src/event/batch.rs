@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use http_api::{FieldProblem, Problem, ProblemKind, Wrong};
+use http_api::{FieldCode, FieldProblem, Problem, ProblemKind, Wrong};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use store::webhook::NewEvent;
@@ -131,9 +131,15 @@ pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) 
 pub(crate) fn counted(events: Option<Vec<&RawValue>>, max: usize) -> Result<Vec<&RawValue>, Problem> {
     match events {
         Some(events) if (1..=max).contains(&events.len()) => Ok(events),
-        _ => {
+        given => {
             let detail = format!("must be a list of 1 to {max} events");
-            Err(Problem::fields(vec![FieldProblem::new("events", detail)]))
+            let wrong = FieldProblem::new("events", detail).between(1, max);
+            let wrong = if given.is_none() {
+                wrong.coded(FieldCode::Missing)
+            } else {
+                wrong
+            };
+            Err(Problem::fields(vec![wrong]))
         }
     }
 }
@@ -153,10 +159,10 @@ async fn check_all(
             match http_api::read_json::<EventPayload<'_>>(event.get().as_bytes(), context.handling) {
                 Ok(read) => read,
                 Err(problem) => {
-                    wrong.push(FieldProblem::new(
-                        format!("events[{place}]"),
-                        problem.detail().to_owned(),
-                    ));
+                    let code = problem.errors().first();
+                    let code = code.map_or(FieldCode::WrongType, |first| first.code);
+                    let event = FieldProblem::new(format!("events[{place}]"), problem.detail().to_owned());
+                    wrong.push(event.coded(code));
                     continue;
                 }
             };
@@ -184,7 +190,14 @@ async fn check_all(
 /// What is wrong with the event at this place of the batch.
 fn placed(fields: Vec<FieldProblem>, place: usize) -> impl Iterator<Item = FieldProblem> {
     let named = move |problem: FieldProblem| {
-        FieldProblem::new(format!("events[{place}].{}", problem.field), problem.detail)
+        let field = format!("events[{place}].{}", problem.field);
+        // A place in the event says nothing of the body.
+        FieldProblem {
+            field: field.into(),
+            line: None,
+            column: None,
+            ..problem
+        }
     };
     fields.into_iter().map(named)
 }
@@ -218,7 +231,9 @@ fn stored(answers: Vec<Stored>) -> Result<Vec<StoredEvent>, Problem> {
             }
             Stored::KeyReused(_) => {
                 let detail = "was used before for an event with another type, time or data";
-                reused.push(FieldProblem::new(format!("events[{place}].eventId"), detail));
+                reused.push(
+                    FieldProblem::new(format!("events[{place}].eventId"), detail).coded(FieldCode::Conflict),
+                );
             }
         }
     }

@@ -13,7 +13,7 @@ use domain::origin::origin;
 use domain::reason::NotificationReason;
 use domain::subscription::{HeldBack, PausedBy};
 use http::request::Parts;
-use http_api::{Caller, FieldProblem, Params, Problem, ProblemKind};
+use http_api::{Caller, FieldCode, FieldProblem, Params, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::webhook::{EventNotification, EventView, MissedSubscription};
 use utoipa::ToSchema;
@@ -188,7 +188,7 @@ pub(crate) async fn find_by_own_id(
         ];
         let missing = given.into_iter().filter(|(_, is_there)| !is_there);
         let missing = missing
-            .map(|(name, _)| FieldProblem::new(name, "is missing"))
+            .map(|(name, _)| FieldProblem::new(name, "is missing").coded(FieldCode::Missing))
             .collect();
         let detail = "both eventId and resellerId are needed: an eventId is one of a reseller's";
         return Err(Problem::new(ProblemKind::INVALID_QUERY, detail).with_errors(missing));

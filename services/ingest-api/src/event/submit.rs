@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http_api::{FieldProblem, Problem, ProblemKind, Wrong};
+use http_api::{FieldCode, FieldProblem, Problem, ProblemKind, Wrong};
 use store::webhook::EventKey;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -107,8 +107,9 @@ fn reused(kind: ProblemKind) -> Problem {
         return key_reused();
     }
     let detail = "was used before for an event with another type, time or data";
-    Problem::new(kind, format!("the eventId {detail}"))
-        .with_errors(vec![FieldProblem::new("eventId", detail)])
+    Problem::new(kind, format!("the eventId {detail}")).with_errors(vec![
+        FieldProblem::new("eventId", detail).coded(FieldCode::Conflict),
+    ])
 }
 
 /// Why nothing is stored, for the caller.

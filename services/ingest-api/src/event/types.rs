@@ -10,7 +10,7 @@ use domain::key::Role;
 use event_schema::{DEFINITION_MAX, Definition};
 use http::StatusCode;
 use http::request::Parts;
-use http_api::{FieldProblem, Handling, Name, Problem, ProblemKind, Wrong};
+use http_api::{FieldCode, FieldProblem, Handling, Name, Problem, ProblemKind, Wrong};
 use serde::Serialize;
 use serde_json::Value;
 use store::Act;
@@ -199,7 +199,11 @@ pub(crate) async fn put(
     let caller = app.caller(&head.headers, deadline).await?;
     caller.require(is_admin)?;
     http_api::refuse_in_vain(&head)?;
-    let Name(name) = name.map_err(|_| Problem::fields(vec![FieldProblem::new("name", "must be UTF-8")]))?;
+    let Name(name) = name.map_err(|_| {
+        Problem::fields(vec![
+            FieldProblem::new("name", "must be UTF-8").coded(FieldCode::WrongFormat),
+        ])
+    })?;
     http_api::require_json(&head.headers)?;
     let limit = app.max_body_bytes.max(DEFINITION_MAX);
     let body = http_api::read_body(&head.headers, body, limit, deadline).await?;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use domain::event::{self, EventError, EventRequest};
 use domain::push::PushId;
 use event_schema::{Checked, PayloadRules, Violation};
-use http_api::{FieldProblem, Problem, Wrong};
+use http_api::{FieldCode, FieldProblem, Problem, Wrong};
 use serde_json::Value;
 use store::webhook::NewEvent;
 use tokio::time::Instant;
@@ -59,7 +59,16 @@ pub(crate) async fn check(
 }
 
 pub(crate) fn field(error: &EventError) -> FieldProblem {
-    FieldProblem::new(error.field(), error.to_string())
+    let wrong = FieldProblem::new(error.field(), error.to_string());
+    match error {
+        EventError::Type | EventError::ResellerId | EventError::EventId | EventError::OccurredAt => {
+            wrong.coded(FieldCode::WrongFormat)
+        }
+        EventError::Data => wrong.coded(FieldCode::WrongType),
+        EventError::TooFarAhead => wrong.coded(FieldCode::OutOfRange),
+        EventError::TooLong { limit, .. } => wrong.at_most(*limit),
+        EventError::Reserved => wrong,
+    }
 }
 
 /// What the catalogue, and those who have to read the data, say about it; and the data as it is passed on.
@@ -76,13 +85,13 @@ async fn against_the_catalogue<'a>(
             None => {
                 let question = app.catalogue.question(name, deadline).await;
                 let detail = format!("is not in the catalogue of event types{question}");
-                wrong.push(FieldProblem::new("type", detail));
+                wrong.push(FieldProblem::new("type", detail).coded(FieldCode::UnknownValue));
             }
             Some(known) if known.retired => {
-                wrong.push(FieldProblem::new(
-                    "type",
-                    "is retired: no new events of it are accepted",
-                ));
+                wrong.push(
+                    FieldProblem::new("type", "is retired: no new events of it are accepted")
+                        .coded(FieldCode::UnknownValue),
+                );
             }
             Some(known) => rules = known.rules,
         }
@@ -112,7 +121,8 @@ pub(crate) fn against_the_rules<'a>(
     match checked {
         Ok(Checked { data, violations }) => (data, violations.into_iter().map(violation).collect()),
         Err(error) => {
-            let wrong = FieldProblem::new("data", format!("cannot be read: {error}"));
+            let wrong =
+                FieldProblem::new("data", format!("cannot be read: {error}")).coded(FieldCode::WrongFormat);
             (Cow::Borrowed(data), vec![wrong])
         }
     }

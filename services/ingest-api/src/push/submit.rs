@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::push::{FieldError, Limits, PushId, PushRequest, PushStatus};
 use domain::scope::{OutOfScope, Scope};
-use http_api::{FieldProblem, Handling, Problem, ProblemKind, Wrong};
+use http_api::{FieldCode, FieldProblem, Handling, Problem, ProblemKind, Wrong};
 use store::push::{Inserted, NewPush};
 use tokio::time::timeout_at;
 
@@ -129,8 +129,16 @@ fn accepted(id: PushId, replayed: bool) -> Response {
 }
 
 fn not_acceptable(errors: &[FieldError]) -> Problem {
-    let errors = errors
-        .iter()
-        .map(|error| FieldProblem::new(error.field(), error.to_string()));
-    Problem::fields(errors.collect())
+    Problem::fields(errors.iter().map(field).collect())
+}
+
+fn field(error: &FieldError) -> FieldProblem {
+    let wrong = FieldProblem::new(error.field(), error.to_string());
+    match error {
+        FieldError::Missing { .. } | FieldError::Blank { .. } => wrong.coded(FieldCode::Missing),
+        FieldError::UnknownPlatform { .. } => wrong.coded(FieldCode::UnknownValue),
+        FieldError::TooLong { limit, .. } => wrong.at_most(*limit),
+        FieldError::NulCharacter { .. } | FieldError::Cron(_) => wrong.coded(FieldCode::WrongFormat),
+        FieldError::CronNeverMatches => wrong.coded(FieldCode::OutOfRange),
+    }
 }

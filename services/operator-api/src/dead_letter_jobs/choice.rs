@@ -1,7 +1,7 @@
 //! Which dead letters a body chooses: a filter that takes what the list's parameters take, but only of open ones.
 
 use chrono::{DateTime, Utc};
-use http_api::FieldProblem;
+use http_api::{FieldCode, FieldProblem};
 use serde::{Deserialize, Deserializer};
 use store::{DeadLetterFilter, DeadLetterState};
 use utoipa::ToSchema;
@@ -72,7 +72,7 @@ impl FilterPayload {
             && wrongs.iter().all(|known| known.field != "filter.state")
         {
             let detail = "must be OPEN: nothing else can be replayed or discarded";
-            wrongs.push(wrong("state", detail.to_owned()));
+            wrongs.push(wrong("state", detail.to_owned()).coded(FieldCode::UnknownValue));
         }
         if wrongs.is_empty() {
             Ok(filter)

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use domain::dead_letter_job::JobAction;
 use http::StatusCode;
 use http::header::LOCATION;
-use http_api::{FieldProblem, Object, Payload, Problem, ProblemKind};
+use http_api::{FieldCode, FieldProblem, Object, Payload, Problem, ProblemKind};
 use serde::Deserialize;
 use store::{DeadLetterSelection, JobCare, JobCreated, NewDeadLetterJob, Preview};
 use utoipa::ToSchema;
@@ -140,10 +140,10 @@ pub(crate) async fn create(
             ProblemKind::CONFLICT,
             "no open dead letter matches, so that there is nothing to do",
         )),
-        JobCreated::Unknown(id) => Err(Problem::fields(vec![FieldProblem::new(
-            "ids",
-            format!("no dead letter has the identifier {id}"),
-        )])),
+        JobCreated::Unknown(id) => Err(Problem::fields(vec![
+            FieldProblem::new("ids", format!("no dead letter has the identifier {id}"))
+                .coded(FieldCode::UnknownValue),
+        ])),
     }
 }
 
@@ -176,7 +176,9 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
         Some("replay") => Some(JobAction::Replay),
         Some("discard") => Some(JobAction::Discard),
         _ => {
-            wrong.push(FieldProblem::new("action", "must be replay or discard"));
+            wrong.push(
+                FieldProblem::new("action", "must be replay or discard").coded(FieldCode::UnknownValue),
+            );
             None
         }
     };
@@ -188,9 +190,14 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
     let selection = match (payload.ids, payload.filter) {
         (Some(ids), None) => list(&ids).map_err(|detail| vec![FieldProblem::new("ids", detail)]),
         (None, Some(Object(filter))) => filter.read().map(DeadLetterSelection::Matching),
-        _ => {
+        (ids, _) => {
             let detail = "is needed, or else ids; not both";
-            Err(vec![FieldProblem::new("filter", detail)])
+            let code = if ids.is_some() {
+                FieldCode::Conflict
+            } else {
+                FieldCode::Missing
+            };
+            Err(vec![FieldProblem::new("filter", detail).coded(code)])
         }
     };
     match (action, per_second, selection) {
@@ -212,7 +219,7 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
 fn identifier(id: &str) -> Result<Uuid, FieldProblem> {
     let read = id.parse::<Uuid>().ok();
     let read = read.filter(|id| id.get_version_num() == 7);
-    read.ok_or_else(|| FieldProblem::new("id", "must be a UUID of version 7"))
+    read.ok_or_else(|| FieldProblem::new("id", "must be a UUID of version 7").coded(FieldCode::WrongFormat))
 }
 
 /// The rate that a request asks for.
@@ -228,7 +235,9 @@ pub(crate) fn between(
 ) -> Result<u32, FieldProblem> {
     let number = u32::try_from(number).ok();
     let number = number.filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| FieldProblem::new(name, format!("must be between {least} and {most}")))
+    number.ok_or_else(|| {
+        FieldProblem::new(name, format!("must be between {least} and {most}")).between(least, most)
+    })
 }
 
 /// How careful the job is to be.
@@ -244,7 +253,7 @@ fn care(payload: &NewJobPayload, action: Option<JobAction>, wrong: &mut Vec<Fiel
         None | Some("oldest") => false,
         Some("newest") => true,
         Some(_) => {
-            wrong.push(FieldProblem::new("order", "must be oldest or newest"));
+            wrong.push(FieldProblem::new("order", "must be oldest or newest").coded(FieldCode::UnknownValue));
             false
         }
     };
@@ -252,7 +261,7 @@ fn care(payload: &NewJobPayload, action: Option<JobAction>, wrong: &mut Vec<Fiel
         let given = [("canary", canary), ("pauseAbove", pause_above)];
         for (name, _) in given.into_iter().filter(|(_, value)| value.is_some()) {
             let detail = "goes with replay only: what is discarded is not sent again, and cannot fail";
-            wrong.push(FieldProblem::new(name, detail));
+            wrong.push(FieldProblem::new(name, detail).coded(FieldCode::Conflict));
         }
     }
     JobCare {

@@ -14,7 +14,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::dead_letter_job::{JobAction, JobCommand, JobStatus};
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Payload, Problem, ProblemKind, ReadParams};
+use http_api::{FieldCode, FieldProblem, Id, Payload, Problem, ProblemKind, ReadParams};
 use serde::Deserialize;
 use store::JobCommanded;
 use utoipa::ToSchema;
@@ -78,7 +78,8 @@ pub(crate) async fn list(
     let before = wrong.take(paging::read_id(params.cursor.as_deref()));
     let status: Result<Option<JobStatus>, _> = params.status.map(|name| name.parse()).transpose();
     let must = "must be RUNNING, PAUSED, COMPLETED or CANCELLED";
-    let status = wrong.take(status.map_err(|_| Problem::query("status", must)));
+    let status =
+        wrong.take(status.map_err(|_| Problem::query("status", must).coded(FieldCode::UnknownValue)));
     wrong.end()?;
     let listing = app.store.list_dead_letter_jobs(status, before, limit + 1);
     let jobs = http_api::by(viewer.deadline, ("the jobs", "read"), listing).await?;
@@ -135,7 +136,10 @@ pub(crate) struct ChangePayload {
     responses((status = 200, description = "The job as it is now.", body = JobDocument))
 )]
 pub(crate) async fn change(operator: Operator, Id(id): Id, Payload(body): Payload<ChangePayload>) -> Answer {
-    let needed = || FieldProblem::new("perSecond", "is needed: how many dead letters a second at most");
+    let needed = || {
+        FieldProblem::new("perSecond", "is needed: how many dead letters a second at most")
+            .coded(FieldCode::Missing)
+    };
     let per_second = body.per_second.ok_or_else(needed).and_then(rate);
     let per_second = per_second.map_err(|problem| Problem::fields(vec![problem]))?;
     let act = operator.act(note::optional(body.note.as_deref())?);

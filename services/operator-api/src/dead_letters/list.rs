@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http_api::paging::{self, List};
-use http_api::{Problem, ReadParams, WrongQuery};
+use http_api::{FieldCode, Problem, ReadParams, WrongQuery};
 use store::{DeadLetterFilter, DeadLetterOrder, DeadLetterView};
 use uuid::Uuid;
 
@@ -64,6 +64,8 @@ fn order(given: Option<&str>) -> Result<DeadLetterOrder, Problem> {
     match given {
         None | Some("newest") => Ok(DeadLetterOrder::Newest),
         Some("oldest") => Ok(DeadLetterOrder::Oldest),
-        Some(_) => Err(Problem::query("order", "must be one of newest, oldest")),
+        Some(_) => {
+            Err(Problem::query("order", "must be one of newest, oldest").coded(FieldCode::UnknownValue))
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::StatusCode;
-use http_api::{FieldProblem, Payload, Problem, ProblemKind};
+use http_api::{FieldCode, FieldProblem, Payload, Problem, ProblemKind};
 use serde::Deserialize;
 use store::{DeadLetterGroupKey, DeadLetterLane};
 use utoipa::ToSchema;
@@ -77,13 +77,15 @@ fn read(
     let lane = payload.lane.as_deref().unwrap_or_default().parse().ok();
     if lane.is_none() {
         let lanes = names(&DeadLetterLane::ALL, DeadLetterLane::as_str);
-        wrong.push(FieldProblem::new("lane", format!("must be one of {lanes}")));
+        wrong.push(
+            FieldProblem::new("lane", format!("must be one of {lanes}")).coded(FieldCode::UnknownValue),
+        );
     }
     let mut text = |name, given: Option<&str>| {
         let text = given.unwrap_or_default();
         if text.len() > TEXT_MAX_BYTES || text.contains('\0') {
             let detail = format!("must be at most {TEXT_MAX_BYTES} bytes, without the character U+0000");
-            wrong.push(FieldProblem::new(name, detail));
+            wrong.push(FieldProblem::new(name, detail).at_most(TEXT_MAX_BYTES));
         }
         text.to_owned()
     };
@@ -96,14 +98,16 @@ fn read(
         .filter(|owner| !owner.is_empty());
     text("owner", owner);
     if fingerprint.is_empty() {
-        wrong.push(FieldProblem::new("fingerprint", "is needed, as a group says it"));
+        wrong.push(
+            FieldProblem::new("fingerprint", "is needed, as a group says it").coded(FieldCode::Missing),
+        );
     }
     if payload
         .until
         .is_some_and(|until| until <= now || !can_be_asked(until))
     {
         let detail = "must be a time that is still to come";
-        wrong.push(FieldProblem::new("until", detail));
+        wrong.push(FieldProblem::new("until", detail).coded(FieldCode::OutOfRange));
     }
     match lane {
         Some(lane) if wrong.is_empty() => {

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
 use domain::dead_letter::FailureClass;
-use http_api::{Params, Problem, WrongQuery};
+use http_api::{FieldProblem, Params, Problem, WrongQuery};
 use serde::{Deserialize, Serialize};
 use store::DeadLetterHours;
 use utoipa::ToSchema;
@@ -138,9 +138,8 @@ pub(super) fn within(name: &'static str, number: u32, (least, most): (u32, u32))
     if (least..=most).contains(&number) {
         return Ok(number);
     }
-    Err(Problem::query(
-        name,
-        format!("must be between {least} and {most}"),
+    Err(Problem::parameter(
+        FieldProblem::new(name, format!("must be between {least} and {most}")).between(least, most),
     ))
 }
 

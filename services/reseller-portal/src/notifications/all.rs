@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::capability::Capability;
 use domain::notification::NotificationStatus;
 use domain::subscription::HeldBack;
-use http_api::{Problem, ReadParams, WrongQuery, last_answer, paging};
+use http_api::{FieldCode, FieldProblem, Problem, ReadParams, WrongQuery, last_answer, paging};
 use serde::{Deserialize, Serialize};
 use store::Examined;
 use store::webhook::{LastAnswer, NotificationsAsked, ResellerNotification};
@@ -222,14 +222,19 @@ fn asked(
         let text = text.as_deref();
         if text.is_some_and(|text| text.is_empty() || text.len() > TEXT_MAX_BYTES) {
             let detail = format!("must have 1 to {TEXT_MAX_BYTES} bytes");
-            wrong.add(Problem::query(name, detail));
+            wrong.add(Problem::parameter(
+                FieldProblem::new(name, detail).between(1, TEXT_MAX_BYTES),
+            ));
         }
     }
     if params.event_id.is_some() && params.value.is_some() {
-        wrong.add(Problem::query(
-            "value",
-            "cannot be combined with eventId, which names the event already",
-        ));
+        wrong.add(
+            Problem::query(
+                "value",
+                "cannot be combined with eventId, which names the event already",
+            )
+            .coded(FieldCode::Conflict),
+        );
     }
     let earliest = now - SHOWN;
     let statuses = wrong.take(list::statuses(params.status.as_deref()));
@@ -260,11 +265,11 @@ fn check_ended(params: &AllParams, statuses: &[NotificationStatus]) -> Result<()
     for (name, at) in [("endedSince", since), ("endedUntil", until)] {
         if at.is_some() && !statuses.iter().all(|status| status.is_terminal()) {
             let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";
-            wrong.add(Problem::query(name, detail));
+            wrong.add(Problem::query(name, detail).coded(FieldCode::Conflict));
         }
     }
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        wrong.add(Problem::query("endedUntil", "must be later than endedSince"));
+        wrong.add(Problem::query("endedUntil", "must be later than endedSince").coded(FieldCode::Conflict));
     }
     wrong.end()
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
 use http_api::paging::{self, List};
-use http_api::{Id, Problem, ReadParams, WrongQuery, words};
+use http_api::{FieldCode, FieldProblem, Id, Problem, ReadParams, WrongQuery, words};
 use serde::Deserialize;
 use store::webhook::{LineFilter, NotificationFilter, NotificationRow};
 use uuid::Uuid;
@@ -136,9 +136,9 @@ pub(super) fn statuses(text: Option<&str>) -> Result<Vec<NotificationStatus>, Pr
 pub(super) fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
     let names: Vec<String> = words::listed(text).map(str::to_owned).collect();
     if names.len() > EVENT_TYPES_MAX {
-        return Err(Problem::query(
-            "eventType",
-            format!("must be at most {EVENT_TYPES_MAX} names"),
+        return Err(Problem::parameter(
+            FieldProblem::new("eventType", format!("must be at most {EVENT_TYPES_MAX} names"))
+                .at_most(EVENT_TYPES_MAX),
         ));
     }
     let is_none = |name: &&String| !domain::subscription::is_event_type(name);
@@ -150,7 +150,7 @@ pub(super) fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
     } else {
         "must be event types such as domain.created"
     };
-    Err(Problem::query("eventType", detail))
+    Err(Problem::query("eventType", detail).coded(FieldCode::WrongFormat))
 }
 
 /// Why something can be in line.

@@ -7,7 +7,7 @@ use axum::extract::State;
 use domain::notification::RetryPlan;
 use domain::subscription::{Bounds, FieldError, SubscriptionDraft, SubscriptionRequest};
 use http::{HeaderName, StatusCode, header};
-use http_api::{Draft, FieldProblem, Problem, ProblemKind};
+use http_api::{Draft, FieldCode, FieldProblem, Problem, ProblemKind};
 use http_client::{EgressPolicy, check_endpoint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -187,6 +187,20 @@ pub(crate) fn check_url(egress: &EgressPolicy, url: Option<&str>) -> Result<Opti
     }
 }
 
+fn field(error: &FieldError) -> FieldProblem {
+    let wrong = FieldProblem::new(error.field(), error.to_string());
+    match error {
+        FieldError::Missing { .. } | FieldError::NothingSelected => wrong.coded(FieldCode::Missing),
+        FieldError::TooLong { limit, .. } | FieldError::TooManyEntries { limit, .. } => wrong.at_most(*limit),
+        FieldError::NulCharacter { .. } | FieldError::Email | FieldError::NoFilter { .. } => {
+            wrong.coded(FieldCode::WrongFormat)
+        }
+        FieldError::UnknownEventType { .. } => wrong.coded(FieldCode::UnknownValue),
+        FieldError::Timeout { limit, .. } => wrong.between(1, *limit),
+        FieldError::NotYours { .. } | FieldError::Elsewhere { .. } => wrong,
+    }
+}
+
 /// Both results, or every error of both.
 pub(super) fn all_or_errors<T>(
     checked: Result<T, Vec<FieldError>>,
@@ -194,11 +208,7 @@ pub(super) fn all_or_errors<T>(
 ) -> Result<(T, Option<String>), Problem> {
     let mut errors = Vec::new();
     let checked = checked.map_err(|found| {
-        errors.extend(
-            found
-                .iter()
-                .map(|error| FieldProblem::new(error.field(), error.to_string())),
-        );
+        errors.extend(found.iter().map(field));
     });
     let endpoint = endpoint.map_err(|error| {
         // A URL that is too long, say, is wrong for both of them.

@@ -7,7 +7,7 @@ use axum::extract::State;
 use domain::event;
 use domain::quota::day_of;
 use http::{HeaderMap, HeaderName, StatusCode, header};
-use http_api::{FieldProblem, Id, Payload, Problem};
+use http_api::{FieldCode, FieldProblem, Id, Payload, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::webhook::{NewTestEvent, Tested};
@@ -105,12 +105,15 @@ async fn content(
     subscription: Uuid,
     payload: TestPayload,
 ) -> Result<(String, Value), Problem> {
-    let wrong = |field: &'static str, detail: String| Problem::fields(vec![FieldProblem::new(field, detail)]);
+    let wrong = |field: &'static str, detail: String, code| {
+        Problem::fields(vec![FieldProblem::new(field, detail).coded(code)])
+    };
     let Some(name) = payload.event_type else {
         if payload.variant.is_some() {
             return Err(wrong(
                 "variant",
                 "is of an event type: name that as well".to_owned(),
+                FieldCode::Conflict,
             ));
         }
         let data = json!({"message": "This is a test event.", "subscriptionId": subscription});
@@ -118,7 +121,7 @@ async fn content(
     };
     let unknown = || {
         let detail = "is not in the catalogue; GET /event-types lists what it has";
-        wrong("type", detail.to_owned())
+        wrong("type", detail.to_owned(), FieldCode::UnknownValue)
     };
     // What can be no name is not asked for: it may hold what the database does not take.
     if !domain::subscription::is_event_type(&name) {
@@ -140,7 +143,15 @@ async fn content(
         .find(|variant| variant["name"].as_str() == Some(&asked));
     match variant {
         Some(variant) => Ok((found.name, variant["data"].clone())),
-        None if names.is_empty() => Err(wrong("variant", format!("{name} has none"))),
-        None => Err(wrong("variant", format!("must be one of {}", names.join(", ")))),
+        None if names.is_empty() => Err(wrong(
+            "variant",
+            format!("{name} has none"),
+            FieldCode::UnknownValue,
+        )),
+        None => Err(wrong(
+            "variant",
+            format!("must be one of {}", names.join(", ")),
+            FieldCode::UnknownValue,
+        )),
     }
 }

@@ -66,7 +66,7 @@ async fn an_event_is_found_by_what_its_caller_called_it(it: Installation) {
     let alone = problem(ask(&[("eventId", "order-4711")]).await, 400, "invalid-query").await;
     assert_eq!(
         alone["errors"],
-        json!([{"field": "resellerId", "detail": "is missing"}])
+        json!([{"field": "resellerId", "code": "missing", "detail": "is missing"}])
     );
     let none = problem(ask(&[]).await, 400, "invalid-query").await;
     assert_eq!(none["errors"].as_array().unwrap().len(), 2, "{none}");

@@ -13,6 +13,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use url::form_urlencoded;
 
 use crate::assets::Assets;
+use crate::folded::folded;
 use crate::markup::{self, Markup};
 use crate::preferences::Preferences;
 
@@ -270,6 +271,11 @@ impl Frame {
     /// Text of strangers, with what is not seen as symbols.
     pub fn visible(&self, text: impl AsRef<str>) -> String {
         markup::visible(text.as_ref())
+    }
+
+    /// A body of strangers, folded where it is JSON, in a region with this identifier and name.
+    pub fn folded(&self, text: impl AsRef<str>, id: impl AsRef<str>, label: impl AsRef<str>) -> Markup {
+        folded(text.as_ref(), id.as_ref(), label.as_ref())
     }
 
     /// Where an asset is.

@@ -7,6 +7,7 @@ mod assets;
 mod compression;
 pub mod export;
 mod filtered;
+mod folded;
 mod form;
 mod frame;
 mod guard;
@@ -16,6 +17,7 @@ mod preferences;
 mod violations;
 
 pub use assets::{Asset, Assets};
+pub use folded::folded;
 pub use form::{Fields, TYPED_ABOVE};
 pub use frame::{
     FLASH, Flash, Frame, Moment, Number, Page, TICK, append_cookie, cookie, done, done_if, local, moved,

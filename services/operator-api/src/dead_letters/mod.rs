@@ -19,7 +19,7 @@ pub(crate) use list::part;
 pub(crate) use list::{__path_list, ListParams, list};
 pub(crate) use note::{__path_put_note, GroupNotePayload, put_note};
 pub(crate) use resellers::{__path_resellers, ResellerDocument, ResellersDocument, resellers};
-pub(crate) use show::{__path_show, DetailsDocument, show, trace_id};
+pub(crate) use show::{__path_show, AttemptDocument, DetailsDocument, show, trace_id};
 pub(crate) use timeline::{__path_timeline, GroupTimeline, timeline};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

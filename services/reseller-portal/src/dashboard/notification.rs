@@ -11,7 +11,7 @@ use domain::reason::NotificationReason;
 use explain::reseller::{Step, Story};
 use http::header;
 use http_api::{Id, Params, Problem, ProblemKind};
-use pages::{Page, done};
+use pages::{Markup, Page, done};
 use serde::Deserialize;
 
 use super::frame::Frame;
@@ -27,6 +27,8 @@ use crate::subscriptions::SubscriptionDocument;
 const SHOWN_MAX_BYTES: usize = 64 * 1024;
 /// What is shown of others.
 const BEGINNING_BYTES: usize = 16 * 1024;
+/// How many attempts have a tab.
+const TABS: usize = 12;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -213,13 +215,28 @@ impl Notification {
     }
 
     /// What it holds as it is read; of a long one the beginning.
-    fn body(&self) -> String {
+    fn body(&self) -> Markup {
         let body = &self.document.body;
-        if body.len() <= SHOWN_MAX_BYTES {
-            return indented(body);
-        }
-        let end = (0..=BEGINNING_BYTES).rev().find(|at| body.is_char_boundary(*at));
-        body[..end.unwrap_or_default()].to_owned()
+        let end = if self.is_cut() {
+            body.floor_char_boundary(BEGINNING_BYTES)
+        } else {
+            body.len()
+        };
+        self.frame.folded(&body[..end], "body", "Body")
+    }
+
+    /// The attempts that have a tab: the newest.
+    fn newest(&self) -> impl Iterator<Item = &AttemptDocument> {
+        self.document.history.iter().rev().take(TABS)
+    }
+
+    /// Those that have none.
+    fn older(&self) -> Vec<&AttemptDocument> {
+        self.document.history.iter().rev().skip(TABS).collect()
+    }
+
+    fn is_older_shown(&self) -> bool {
+        self.older().into_iter().any(|attempt| self.is_shown(attempt))
     }
 
     fn is_cut(&self) -> bool {
@@ -241,74 +258,5 @@ impl Notification {
             quoted(&attempt.request.url),
             quoted(&self.document.body)
         ))
-    }
-}
-
-/// JSON with each value on a line of its own. No byte of a value changes: numbers too large for us stay as they are.
-fn indented(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() * 2);
-    let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
-    let mut characters = json.chars().peekable();
-    let line = |out: &mut String, depth: usize| {
-        out.push('\n');
-        out.extend(std::iter::repeat_n("  ", depth.min(50)));
-    };
-    while let Some(character) = characters.next() {
-        if in_text {
-            out.push(character);
-            in_text = is_escaped || character != '"';
-            is_escaped = !is_escaped && character == '\\';
-            continue;
-        }
-        match character {
-            '"' => {
-                in_text = true;
-                out.push(character);
-            }
-            '{' | '[' => {
-                out.push(character);
-                while characters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
-                if let Some(end) = characters.next_if(|next| matches!(next, '}' | ']')) {
-                    out.push(end);
-                } else {
-                    depth += 1;
-                    line(&mut out, depth);
-                }
-            }
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                line(&mut out, depth);
-                out.push(character);
-            }
-            ',' => {
-                out.push(character);
-                line(&mut out, depth);
-            }
-            ':' => out.push_str(": "),
-            blank if blank.is_ascii_whitespace() => {}
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_indented_keeps_every_byte_of_its_values() {
-        let json = r#"{"a":[1e400,123456789012345678901234567890],"b":{"c":"x, \"y\": {z}"},"d":{},"e":[ ]}"#;
-        let text = indented(json);
-        assert!(text.contains("\n    123456789012345678901234567890\n"), "{text}");
-        assert!(text.contains(r#""c": "x, \"y\": {z}""#), "{text}");
-        assert!(
-            text.contains(r#""d": {},"#) && text.ends_with("\"e\": []\n}"),
-            "{text}"
-        );
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&text.replace("1e400", "1")).ok(),
-            serde_json::from_str(&json.replace("1e400", "1")).ok()
-        );
     }
 }

@@ -77,6 +77,29 @@ async fn an_attempt_that_is_not_there_is_not_said_to_be_none(portal: Portal) {
 }
 
 #[testkit::test]
+async fn a_body_is_folded_and_each_attempt_is_reached_from_the_page(portal: Portal) {
+    let subscription = SubscriptionRow::active().make(&portal.pool).await;
+    let row = NotificationRow::in_state(NotificationState::GivenUp, subscription).attempts(15);
+    let id = row.make(&portal.pool).await.id.uuid();
+    let browser = entered(&portal, &ALL).await;
+    let page = browser.see(&format!("/app/n/{id}")).await;
+    for part in [
+        "id=\"body\"><details id=\"body-0\" open><summary",
+        "<details id=\"older\"><summary>3 older attempts</summary>",
+        &format!("<a href=\"/app/n/{id}?a=3\">Attempt 3</a>"),
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let page = browser.see(&format!("/app/n/{id}?a=2")).await;
+    for part in [
+        "<details id=\"older\" open>",
+        "aria-current=\"page\">Attempt 2</a>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+#[testkit::test]
 async fn what_was_missed_while_deactivated_is_a_replay_away(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     portal

@@ -17,7 +17,7 @@ use crate::console::frame::{Frame, Markup, Page, done};
 use crate::console::search::{linked, tone};
 use crate::console::trace;
 use crate::console::visit::{Fields, onward};
-use crate::dead_letters::{self, DetailsDocument};
+use crate::dead_letters::{self, AttemptDocument, DetailsDocument};
 use crate::explain::{self as story, ExplainQuery};
 use crate::request::{Operator, Viewer};
 use crate::resolve;
@@ -42,6 +42,14 @@ impl DeadLetter {
 
     fn tone(&self, line: &Line) -> &'static str {
         tone(line)
+    }
+
+    /// What was answered to an attempt, if anything was.
+    fn answer(&self, attempt: &AttemptDocument) -> Option<Markup> {
+        let text = attempt.response.as_ref().filter(|text| !text.is_empty())?;
+        let number = attempt.number;
+        let label = format!("Answer of attempt {number}");
+        Some(self.frame.folded(text, format!("answered-{number}"), label))
     }
 
     /// What is another with an attempt than with the one before: the name, what it was and what it is.

@@ -21,8 +21,6 @@ use crate::request::{PartParams, Reseller};
 
 /// Longest action that is looked for, in bytes.
 const ACTION_MAX_BYTES: usize = 64;
-/// How many of the latest acts of one kind are looked at.
-const LATEST: u32 = 200;
 
 /// Which part of what was done.
 #[derive(Default, Deserialize, utoipa::IntoParams)]
@@ -259,29 +257,6 @@ pub(crate) async fn list(
     let found = http_api::by(reseller.deadline, what, list).await?;
     let show = |view| ActivityDocument::of(view, &reseller.id, &names);
     Ok(Json(List::by_id(found, limit, |view| view.id, show)))
-}
-
-/// The latest that was done to subscriptions of a reseller by an action. They are looked for by subject alone: under its own names a reseller that
-/// sends again in a loop has entries without end.
-pub(crate) async fn done_to_subscriptions(
-    app: &App,
-    reseller: &Reseller,
-    action: &str,
-) -> Result<Vec<ActivityDocument>, Problem> {
-    let filter = ActivityFilter {
-        actions: Some(vec![action.to_owned()]),
-        ..ActivityFilter::default()
-    };
-    let read = async {
-        let names = app.store.names_of_acts(&reseller.id).await?;
-        let list = app.store.list_activity((&reseller.id, &[]), &filter, LATEST);
-        Ok((list.await?, names))
-    };
-    let (found, names) = http_api::by(reseller.deadline, ("the activity", "read"), read).await?;
-    let found = found.into_iter();
-    Ok(found
-        .map(|view| ActivityDocument::of(view, &reseller.id, &names))
-        .collect())
 }
 
 /// Lists the states that a subscription has had, and its pauses, the newest first.

@@ -9,7 +9,6 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http::{HeaderName, StatusCode, header};
-use http_api::paging::List;
 use http_api::{FieldCode, FieldProblem, Id, Ids, Payload, Problem, ProblemKind};
 use lifecycle::error_chain;
 use serde::{Deserialize, Serialize};
@@ -72,6 +71,40 @@ pub(crate) struct SecretDocument {
     pub(crate) revoked_at: Option<DateTime<Utc>>,
     /// Whether it signs now.
     pub(crate) active: bool,
+    /// Who made it: the name of a key, or the person who visited; null when that is not known any more.
+    #[schema(example = "integration (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
+    pub(crate) created_by: Option<String>,
+}
+
+/// The secrets of a subscription, without what they are.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Secrets)]
+pub(crate) struct SecretsDocument {
+    /// The last hundred of them, the newest first.
+    pub(crate) items: Vec<SecretDocument>,
+    /// Always null: the list has one part.
+    pub(crate) next: Option<String>,
+    /// How the endpoint has answered since they last changed.
+    pub(crate) answers: AnswersDocument,
+}
+
+/// How an endpoint has answered since its secrets last changed. 401 or 403 often says that it checks with another secret.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SecretAnswers)]
+pub(crate) struct AnswersDocument {
+    /// When a secret was last made or revoked.
+    pub(crate) since: DateTime<Utc>,
+    /// How many attempts began since then and have ended.
+    #[schema(example = 120)]
+    pub(crate) attempts: u64,
+    /// How many of them were answered 401 or 403.
+    #[schema(example = 3)]
+    pub(crate) refused: u64,
+    /// Of how many notifications, the newest, these attempts are; null when those are all.
+    #[schema(example = 1_000)]
+    pub(crate) of_newest: Option<u64>,
 }
 
 /// A new secret for a subscription, the `chosen` one if there is one: sealed for the database, and as its reseller gets it.
@@ -197,24 +230,50 @@ fn overlap(app: &App, asked: Option<u64>) -> Result<Duration, Problem> {
     Err(Problem::fields(vec![wrong.between(0, hours)]))
 }
 
-/// Lists the secrets, the newest first, without what they are.
+/// Lists the secrets, the newest first, without what they are, and tells how the endpoint has answered since they last changed.
 #[utoipa::path(
     get, path = "/subscriptions/{id}/secrets", tag = "secrets", operation_id = "listSecrets",
     security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The subscription's identifier.")),
-    responses((status = 200, description = "The last hundred of them.", body = List<SecretDocument>))
+    responses((status = 200, description = "The last hundred of them.", body = SecretsDocument))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(subscription): Id,
-) -> Result<Json<List<SecretDocument>>, Problem> {
+) -> Result<Json<SecretsDocument>, Problem> {
+    let items = of(&app, &reseller, subscription).await?;
+    // One that was made or revoked is what endpoints stumble over.
+    let changes = items
+        .iter()
+        .map(|secret| secret.revoked_at.max(Some(secret.created_at)));
+    let since = changes.max().flatten().unwrap_or_else(|| app.now());
+    let read = app.store.answered_since(subscription, since);
+    let answered = http_api::by(reseller.deadline, ("the attempts", "read"), read).await?;
+    let answers = AnswersDocument {
+        since,
+        attempts: answered.attempts,
+        refused: answered.refused,
+        of_newest: answered.looked_at(),
+    };
+    Ok(Json(SecretsDocument {
+        items,
+        next: None,
+        answers,
+    }))
+}
+
+/// The secrets of a subscription, the newest first.
+pub(crate) async fn of(
+    app: &App,
+    reseller: &Reseller,
+    subscription: Uuid,
+) -> Result<Vec<SecretDocument>, Problem> {
     let list = app.store.list_secrets(&reseller.id, subscription);
     let found = http_api::by(reseller.deadline, ("the secrets", "read"), list).await?;
     let now = app.now();
     let secrets = found.ok_or_else(problems::no_subscription)?.into_iter();
-    let items = secrets.map(|view| document(&view, now)).collect();
-    Ok(Json(List::new(items, None)))
+    Ok(secrets.map(|view| document(view, now)).collect())
 }
 
 /// Shows a secret that signs at present.
@@ -287,12 +346,13 @@ pub(crate) fn no_secret() -> Problem {
     Problem::new(ProblemKind::NOT_FOUND, "no secret has this identifier")
 }
 
-fn document(view: &SecretView, now: DateTime<Utc>) -> SecretDocument {
+fn document(view: SecretView, now: DateTime<Utc>) -> SecretDocument {
     SecretDocument {
         id: view.id,
         created_at: view.created_at,
         expires_at: view.expires_at,
         revoked_at: view.revoked_at,
         active: view.revoked_at.is_none() && view.expires_at.is_none_or(|end| end > now),
+        created_by: view.created_by,
     }
 }

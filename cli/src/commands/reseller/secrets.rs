@@ -68,10 +68,11 @@ pub(crate) struct Of<F: Args = JsonArgs> {
     common: Common<F>,
 }
 
-const COLUMNS: [ShownColumn; 5] = [
+const COLUMNS: [ShownColumn; 6] = [
     (Column::whole("secret"), "/id"),
     (Column::whole("signs"), "/active"),
     (Column::time("made").spare(2), "/createdAt"),
+    (Column::whole("made by").spare(3), "/createdBy"),
     (Column::time("signs until"), "/expiresAt"),
     (Column::time("revoked").spare(1), "/revokedAt"),
 ];
@@ -86,7 +87,11 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
                 // The next command would be refused with one that signs nothing any more.
                 all.retain(|secret| secret["active"] == true);
             }
-            shown::print(&document, form, COLUMNS, "there is no secret")
+            shown::print(&document, form, COLUMNS, "there is no secret")?;
+            if let Some(refusals) = refusals(&document["answers"]).filter(|_| form.is_for_people()) {
+                output::note(refusals);
+            }
+            Ok(())
         }
         SecretsCommand::Rotate {
             of,
@@ -112,6 +117,20 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
             Ok(())
         }
     }
+}
+
+/// How many were refused since the secrets last changed, if any were.
+fn refusals(answers: &Value) -> Option<String> {
+    let refused = answers["refused"].as_u64().filter(|refused| *refused > 0)?;
+    let (attempts, since) = (cell(answers, "/attempts"), cell(answers, "/since"));
+    let newest = answers["ofNewest"].as_u64();
+    let newest = newest.map_or_else(String::new, |newest| {
+        format!(", of the newest {newest} notifications,")
+    });
+    Some(format!(
+        "{refused} of {attempts} attempts since the secrets last changed ({since}){newest} were answered 401 or 403, which often says that \
+         the endpoint checks with another secret"
+    ))
 }
 
 fn portal<F: Args>(of: &Of<F>) -> anyhow::Result<Portal> {
@@ -171,6 +190,25 @@ fn print(of: &Of, secret: &Value) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusals_are_told_only_where_there_are_some() {
+        let of = |refused: u64, newest: Value| {
+            let answers = json!({"since": "2026-11-21T15:40:00Z", "attempts": 5, "refused": refused, "ofNewest": newest});
+            refusals(&answers)
+        };
+        assert_eq!(of(0, Value::Null), None);
+        assert_eq!(refusals(&Value::Null), None, "of a portal that does not tell it");
+        let told = of(2, Value::Null).expect("a sentence");
+        assert!(
+            told.starts_with("2 of 5 attempts since the secrets last changed (2026-11-21T15:40:00Z) were")
+        );
+        let told = of(2, json!(1_000)).expect("a sentence");
+        assert!(
+            told.contains("), of the newest 1000 notifications, were"),
+            "{told}"
+        );
+    }
 
     #[test]
     fn the_newest_secret_that_signs_is_the_first_that_does() {

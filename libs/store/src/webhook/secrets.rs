@@ -45,6 +45,8 @@ pub struct SecretView {
     pub expires_at: Option<DateTime<Utc>>,
     /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
+    /// Who made it, as the audit log has it.
+    pub created_by: Option<String>,
 }
 
 /// What came of a rotation.
@@ -140,7 +142,8 @@ impl Store {
         Ok(Rotated::Done)
     }
 
-    /// The secrets of a reseller's subscription, the newest first; `None` when there is no such subscription.
+    /// The secrets of a reseller's subscription, the newest first; `None` when there is no such subscription. The first one is made with the
+    /// subscription, and has no entry of its own in the audit log.
     pub async fn list_secrets(
         &self,
         reseller: &str,
@@ -152,10 +155,19 @@ impl Store {
         let secrets = sqlx::query_as!(
             SecretView,
             r#"
-            SELECT id, created_at, expires_at, revoked_at FROM signing_secrets
-            WHERE subscription_id = $1 ORDER BY created_at DESC, id DESC LIMIT 100
+            WITH made AS MATERIALIZED (
+                SELECT a.details->>'secret' AS secret, a.at, a.actor FROM audit_log a
+                WHERE a.subject = $2 AND a.action IN ('secret.create', 'subscription.create')
+                ORDER BY a.id DESC LIMIT 101)
+            SELECT s.id, s.created_at, s.expires_at, s.revoked_at,
+                   (SELECT m.actor FROM made m
+                    WHERE m.secret = s.id::text OR (m.secret IS NULL AND m.at = s.created_at)
+                    ORDER BY m.secret NULLS LAST LIMIT 1) AS "created_by?"
+            FROM signing_secrets s
+            WHERE s.subscription_id = $1 ORDER BY s.created_at DESC, s.id DESC LIMIT 100
             "#,
             subscription,
+            subject(subscription),
         )
         .fetch_all(&self.pool)
         .await?;

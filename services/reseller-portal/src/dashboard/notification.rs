@@ -73,13 +73,13 @@ async fn page(
     // One after the other: a page takes one connection at a time, as an operation does.
     let (document, story) = notifications::find_with_story(&app, &reseller, id).await?;
     let subscription = super::subscription(&app, &reseller, document.subscription_id).await?;
-    let secrets = secrets::list(State(app), reseller, Id(document.subscription_id)).await?;
+    let secrets = secrets::of(&app, &reseller, document.subscription_id).await?;
     let asked = |attempt: &AttemptDocument| params.a.is_none_or(|number| attempt.number == number);
     // Of a number that no attempt has, the newest is shown.
     let at = document.history.iter().rposition(asked);
     let at = at.or_else(|| document.history.len().checked_sub(1));
     let started = at.map(|at| document.history[at].started_at);
-    let signed = secrets.0.items.iter().filter(|secret| {
+    let signed = secrets.iter().filter(|secret| {
         let ended = [secret.expires_at, secret.revoked_at];
         started.is_some_and(|at| secret.created_at <= at && ended.iter().flatten().all(|end| *end > at))
     });

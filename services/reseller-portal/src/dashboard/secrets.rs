@@ -1,6 +1,5 @@
 //! R9: the secrets that sign, making and revoking them, and looking at one for a short while.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
@@ -11,16 +10,15 @@ use domain::capability::Capability;
 use http::{HeaderValue, header};
 use http_api::{FieldProblem, Id, Ids, Payload, Problem};
 use pages::{Fields, Page, done};
-use store::webhook::{AnsweredSince, VALID_SECRETS_MAX};
+use store::webhook::VALID_SECRETS_MAX;
 use uuid::Uuid;
 
 use super::confirm::Confirm;
 use super::frame::Frame;
 use super::{Route, confirm, words};
-use crate::activity;
 use crate::app::App;
 use crate::request::{Reseller, Revealer, Rotator};
-use crate::secrets::{self, SecretDocument, SecretPayload};
+use crate::secrets::{self, AnswersDocument, SecretDocument, SecretPayload};
 use crate::subscriptions::SubscriptionDocument;
 
 /// For how long a secret that was looked at stays on the screen.
@@ -44,14 +42,7 @@ struct Secrets {
     frame: Frame,
     subscription: SubscriptionDocument,
     secrets: Vec<SecretDocument>,
-    /// Who made secrets, by their identifiers.
-    makers: HashMap<Uuid, String>,
-    /// Who made the subscription, and its first secret with it.
-    creator: Option<String>,
-    /// When the last of them was made or revoked.
-    changed_at: DateTime<Utc>,
-    /// How it has gone since.
-    answered: AnsweredSince,
+    answers: AnswersDocument,
     /// Whether the installation shows a secret again.
     are_shown: bool,
 }
@@ -62,11 +53,8 @@ impl Secrets {
     }
 
     /// Who made it; of what was made long ago that is not known here.
-    fn maker(&self, secret: &SecretDocument) -> &str {
-        let is_first = secret.created_at == self.subscription.created_at;
-        let creator = self.creator.as_deref().filter(|_| is_first);
-        let maker = self.makers.get(&secret.id).map(String::as_str);
-        maker.or(creator).unwrap_or("–")
+    fn maker<'s>(&self, secret: &'s SecretDocument) -> &'s str {
+        secret.created_by.as_deref().unwrap_or("–")
     }
 
     fn active(&self) -> usize {
@@ -105,7 +93,7 @@ impl Secrets {
     /// The part of answers that say that who sends is not known or may not.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     fn refused_part(&self) -> String {
-        words::percent(self.answered.refused as f64 / self.answered.attempts.max(1) as f64)
+        words::percent(self.answers.refused as f64 / self.answers.attempts.max(1) as f64)
     }
 }
 
@@ -152,11 +140,6 @@ fn place(id: Uuid) -> String {
     format!("/app/s/{id}/secrets")
 }
 
-async fn list(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<Vec<SecretDocument>, Problem> {
-    let list = secrets::list(State(Arc::clone(app)), reseller.clone(), Id(id)).await?;
-    Ok(list.0.items)
-}
-
 async fn page(
     State(app): State<Arc<App>>,
     reseller: Reseller,
@@ -164,45 +147,14 @@ async fn page(
     Id(id): Id,
 ) -> Result<impl IntoResponse, Problem> {
     let subscription = super::subscription(&app, &reseller, id).await?;
-    let secrets = list(&app, &reseller, id).await?;
-    let makers = makers(&app, &reseller).await?;
-    let creator = creator(&app, &reseller, id).await?;
-    // A secret that was made or revoked is what endpoints stumble over.
-    let changes = secrets
-        .iter()
-        .map(|secret| secret.revoked_at.max(Some(secret.created_at)));
-    let changed_at = changes.max().flatten().unwrap_or(subscription.created_at);
-    let read = app.store.answered_since(id, changed_at);
-    let answered = http_api::by(reseller.deadline, ("the attempts", "read"), read).await?;
+    let list = secrets::list(State(Arc::clone(&app)), reseller, Id(id)).await?.0;
     Ok(Page(Secrets {
         frame,
         subscription,
-        secrets,
-        makers,
-        creator,
-        changed_at,
-        answered,
+        secrets: list.items,
+        answers: list.answers,
         are_shown: app.config.reseller.secrets.allow_viewing,
     }))
-}
-
-/// Who made the latest secrets, as the activity has it.
-async fn makers(app: &App, reseller: &Reseller) -> Result<HashMap<Uuid, String>, Problem> {
-    let acts = activity::done_to_subscriptions(app, reseller, "secret.create").await?;
-    let made = acts.into_iter().filter_map(|act| {
-        let secret = act.details?.get("secret")?.as_str()?.parse().ok()?;
-        Some((secret, act.name?))
-    });
-    Ok(made.collect())
-}
-
-/// Who made a subscription, if it is one of the latest.
-async fn creator(app: &App, reseller: &Reseller, id: Uuid) -> Result<Option<String>, Problem> {
-    let acts = activity::done_to_subscriptions(app, reseller, "subscription.create").await?;
-    let mut acts = acts.into_iter();
-    Ok(acts
-        .find(|act| act.subscription_id == Some(id))
-        .and_then(|act| act.name))
 }
 
 fn overlap(app: &App) -> TimeDelta {
@@ -260,7 +212,7 @@ async fn rotate(
         Ok((_, _, made)) => {
             let page = Shown {
                 subscription: super::subscription(&app, &rotator, id).await?,
-                overlap_until: list(&app, &rotator, id)
+                overlap_until: secrets::of(&app, &rotator, id)
                     .await?
                     .iter()
                     .filter(|secret| secret.active)
@@ -332,7 +284,7 @@ async fn ask_to_revoke(
     frame: Frame,
     Ids(id, secret): Ids,
 ) -> Result<Response, Problem> {
-    let secrets = list(&app, &reseller, id).await?;
+    let secrets = secrets::of(&app, &reseller, id).await?;
     let found = secrets.iter().find(|known| known.id == secret);
     let found = found.ok_or_else(secrets::no_secret)?;
     Ok(revocation(&frame, id, found).page(frame))

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::notification::NotificationState;
+use serde_json::json;
 use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use uuid::Uuid;
@@ -54,6 +55,11 @@ async fn a_secret_is_made_shown_for_a_while_and_revoked(portal: Portal) {
         )
     };
     let (new, old) = (lasting(true), lasting(false));
+    for secret in secrets["items"].as_array().unwrap() {
+        let is_annas = secret["createdBy"] == "Anna Ozola <user-17@acme>";
+        assert_eq!(is_annas, id_of(secret) == new, "{secret}");
+        assert!(secret["createdBy"].is_string(), "{secret}");
+    }
     let shown = browser.post(&format!("{path}/{new}/reveal"), &[]).await;
     assert_eq!(shown.status, 200, "{}", shown.html);
     assert!(shown.html.contains("whsec_"), "{}", shown.html);
@@ -173,6 +179,10 @@ async fn refusals_are_counted_from_the_moment_at_which_the_secrets_changed(porta
     let page = browser.see(&path).await;
     let told = "50 % of the attempts since the secrets last changed were answered 401 or 403.";
     assert!(page.contains(told) && page.contains("1 of 2 since"), "{page}");
+    let list = portal.see(&format!("/subscriptions/{id}/secrets")).await;
+    let answers =
+        json!({"since": list["items"][0]["createdAt"], "attempts": 2, "refused": 1, "ofNewest": null});
+    assert_eq!(list["answers"], answers);
 }
 
 #[testkit::test]

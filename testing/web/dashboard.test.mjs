@@ -199,6 +199,28 @@ test("the page Live says since when it listens, and shows the test event that it
   await page.end();
 });
 
+test("the page Live is told of changes, and stands still while it is paused", async () => {
+  const hook = await endpoint();
+  const id = await subscribe(hook.url, "domain.restored");
+  const page = await entered();
+  await page.see("/app/live");
+  await page.locator("html[data-told]").waitFor({ state: "attached" });
+  await page.getByRole("button", { name: "Pause", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("It is paused since").first().waitFor();
+  const name = `paused-${Date.now()}`;
+  await event("domain.restored", name);
+  const { id: notification } = await became(id, name, ["SENT"]);
+  const shown = page.locator(`a.newer, #n-${notification}`);
+  assert.equal(await shown.count(), 0);
+  await page.keyboard.press("Enter");
+  await shown.first().waitFor();
+  await page.getByText("It listens since").first().waitFor();
+  await page.end();
+  await unsubscribe(id);
+  hook.close();
+});
+
 test("which filter leaves out most is told when a page is opened, and stays while it is live", async () => {
   const page = await entered();
   const ticks = [];

@@ -66,31 +66,39 @@
 
   // --- Live: the page is asked for again with its ETag, and morphed, so that focus, selection and scroll stay.
 
-  const live = { etag: "", timer: 0, failures: 0, running: false, ended: false, asked: 0, spokenAt: -1e9, since: new Date() };
+  const live = { etag: "", timer: 0, failures: 0, running: false, ended: false, asked: 0, spokenAt: -1e9, since: new Date(), paused: null, told: false };
   const liveWanted = () => preferences.get("live") !== "off";
   const pace = () => Number(main()?.dataset.live) || 0;
   const isEdited = (field) =>
     field.type === "checkbox" || field.type === "radio" ? !field.hasAttribute("data-check") && !field.hasAttribute("data-check-all") && field.checked !== field.defaultChecked
     : field.tagName === "SELECT" ? field.selectedIndex !== Math.max(0, [...field.options].findLastIndex((option) => option.defaultSelected))
     : field.type !== "hidden" && field.value !== field.defaultValue;
-  const isHeld = () => Boolean($("dialog[open]") || drag) || $$("input, select, textarea", main()).some(isEdited);
+  const isHeld = () => Boolean(live.paused || $("dialog[open]") || drag) || $$("input, select, textarea", main()).some(isEdited);
   const showLive = () => {
     const button = $('[data-act="live"]');
     if (!button) return;
     const on = liveWanted() && pace() > 0 && !live.ended;
     for (const said of $$("[data-listens]", main())) {
-      const text = on && !live.failures ? ` It listens since ${formatTime(live.since, "time")}.` : " It does not listen now.";
+      const text = !on || live.failures ? " It does not listen now." : live.paused ? ` It is paused since ${formatTime(live.paused, "time")}.` : ` It listens since ${formatTime(live.since, "time")}.`;
       if (said.textContent !== text) said.textContent = text;
+    }
+    for (const pause of $$('[data-act="pause"]', main())) {
+      const text = live.paused ? "Go on" : "Pause";
+      if (pause.textContent !== text) pause.textContent = text;
+      pause.hidden = !on;
     }
     button.hidden = pace() === 0;
     button.setAttribute("aria-pressed", String(on));
     button.dataset.state = !on ? "off" : live.failures ? "lost" : isHeld() ? "held" : "on";
-    button.title = { off: "Live is off (L)", lost: "The connection was lost, trying again", held: "Waits while you write", on: "Live (L turns it off)" }[button.dataset.state];
+    button.title = { off: "Live is off (L)", lost: "The connection was lost, trying again", held: live.paused ? "Paused" : "Waits while you write", on: "Live (L turns it off)" }[button.dataset.state];
   };
   const schedule = () => {
     clearTimeout(live.timer);
-    if (pace() > 0 && liveWanted() && !document.hidden && !live.ended) live.timer = setTimeout(tick, Math.min(pace() * 2 ** Math.min(live.failures, 3), 15000));
+    // Where it is told of changes, it asks by itself in case that it was not told of one.
+    const seldom = "told" in root.dataset && !isHeld() ? 5 : 1;
+    if (pace() > 0 && liveWanted() && !document.hidden && !live.ended) live.timer = setTimeout(tick, Math.min(pace() * seldom * 2 ** Math.min(live.failures, 3), 15000));
     showLive();
+    document.dispatchEvent(new Event("postrider:live"));
   };
   const tick = async () => {
     if (live.running || document.hidden || !liveWanted()) return;
@@ -126,7 +134,7 @@
       say("The connection was lost, trying again", Boolean(++live.failures));
     } finally {
       live.running = false;
-      schedule();
+      live.told && !live.failures ? ((live.told = false), void tick()) : schedule();
     }
   };
 
@@ -429,7 +437,13 @@
     say(liveWanted() ? "Live is on" : "Live is off");
     schedule();
   };
-  const acts = { live: toggleLive, help: openHelp, palette: openPalette, unselect };
+  const togglePause = () => {
+    live.paused = live.paused ? null : new Date();
+    live.since = new Date();
+    say(live.paused ? "The page is paused" : "The page goes on");
+    live.paused ? schedule() : void tick();
+  };
+  const acts = { live: toggleLive, pause: togglePause, help: openHelp, palette: openPalette, unselect };
 
   // --- Keys. Single ones can be switched off, and none reaches a field that is written in.
 
@@ -548,6 +562,7 @@
     if (opener?.isConnected) opener.focus();
     schedule();
   }, true);
+  document.addEventListener("postrider:changed", () => void (live.running ? (live.told = true) : tick()));
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return clearTimeout(live.timer);
     live.since = new Date();

@@ -77,6 +77,8 @@ async fn event(stream: &mut reqwest::Response) -> Value {
 #[testkit::test]
 async fn a_stream_tells_changes_to_a_browser_and_ends_when_the_service_does(portal: Portal) {
     let browser = entered(&portal, &[]).await;
+    let page = browser.see("/app/live").await;
+    assert!(page.contains("data-changes=\"/app/changes\""), "{page}");
     let request = browser
         .request("GET", "/app/changes")
         .header(ACCEPT, "text/event-stream");

@@ -58,6 +58,9 @@ pub(crate) const HTTP_URL: Form<String> = Form::plain("an http:// or https:// UR
 /// One whose user and password may be those of an installation.
 pub(crate) const SECRET_HTTP_URL: Form<Secret> =
     Form::secret(HTTP_URL.words, |text| http_url(text).map(Secret::new));
+/// The address of a page, which is linked with a fragment behind it.
+pub(crate) const PAGE_URL: Form<String> =
+    Form::plain("an http:// or https:// URL without a fragment", page_url);
 pub(crate) const ISSUER: Form<String> = Form::plain(SAFE_URL, issuer);
 pub(crate) const PUBLIC_URL: Form<String> = Form::plain(SAFE_URL, |text| {
     issuer(text).map(|url| url.trim_end_matches('/').to_owned())
@@ -192,6 +195,15 @@ fn http_url(text: &str) -> Option<String> {
     let host = rest.split('/').next().unwrap_or_default();
     let plain = !rest.contains(['?', '#']) && !rest.contains(char::is_whitespace);
     (plain && !host.is_empty()).then(|| text.trim_end_matches('/').to_owned())
+}
+
+/// As a base URL; the query of one that has one is kept as it is written, since wikis name their pages in it.
+fn page_url(text: &str) -> Option<String> {
+    let Some((page, query)) = text.split_once('?') else {
+        return http_url(text);
+    };
+    let is_plain = !query.contains('#') && !query.contains(char::is_whitespace);
+    (is_plain && http_url(page).is_some()).then(|| text.to_owned())
 }
 
 /// As it is written: where traces are looked at may take the id in its path, its query or its fragment.

@@ -14,8 +14,8 @@ use chrono_tz::Tz;
 use ipnet::IpNet;
 
 use crate::form::{
-    ADDRESS, AMQP_URLS, CLAIM, CLAIM_VALUES, CLIENT_ID, CLIENT_SECRET, HTTP_URL, ISSUER, KEY_LOGIN,
-    LOG_FILTER, LOG_FORMAT, NETWORKS, POSTGRES_URL, PUBLIC_URL, QUEUE_PREFIX, SECRET_HTTP_URL, TIME_ZONE,
+    ADDRESS, AMQP_URLS, CLAIM, CLAIM_VALUES, CLIENT_ID, CLIENT_SECRET, ISSUER, KEY_LOGIN, LOG_FILTER,
+    LOG_FORMAT, NETWORKS, PAGE_URL, POSTGRES_URL, PUBLIC_URL, QUEUE_PREFIX, SECRET_HTTP_URL, TIME_ZONE,
     TRACE, TRACE_URL,
 };
 use crate::section::sections;
@@ -170,7 +170,7 @@ sections! {
         /// Where traces are looked at, if that is said; see [`Operator::trace_at`].
         pub trace_url: Option<String> = optional("traceUrl", &TRACE_URL),
         /// Where the runbook is read, without a trailing slash; the section that is meant is a fragment of it.
-        pub runbook_url: Option<String> = optional("runbookUrl", &HTTP_URL),
+        pub runbook_url: Option<String> = optional("runbookUrl", &PAGE_URL),
         /// The proxies whose `X-Forwarded-For` is believed.
         pub trusted_proxies: Vec<IpNet> = list("trustedProxies", &NETWORKS),
         /// When the console takes API keys from people, if that is said; see [`Operator::key_login`].

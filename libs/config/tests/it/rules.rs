@@ -246,6 +246,31 @@ fn values_of_a_claim_are_plain_names_without_control_characters() {
 }
 
 #[test]
+fn the_page_of_a_runbook_may_be_named_by_a_query_but_by_no_fragment() {
+    let with = |url: &str| format!("operator: {{ runbookUrl: '{url}' }}");
+    for bad in [
+        "https://wiki.example/pages?pageId=7#top",
+        "https://wiki.example/pages#top",
+        "https://wiki.example/pages?pageId=7 8",
+        "https://?pageId=7",
+        "wiki.example?pageId=7",
+    ] {
+        let problem = problem(&with(bad));
+        assert_eq!(problem.subject, "operator.runbookUrl", "{bad}");
+    }
+    for (good, kept) in [
+        (
+            "https://wiki.example/pages?pageId=7&path=/",
+            "https://wiki.example/pages?pageId=7&path=/",
+        ),
+        ("https://wiki.example/runbook/", "https://wiki.example/runbook"),
+    ] {
+        let config = load_yaml(&with(good)).unwrap();
+        assert_eq!(config.operator.runbook_url.as_deref(), Some(kept));
+    }
+}
+
+#[test]
 fn a_provider_is_asked_over_https_or_on_this_machine() {
     let with = |issuer: &str| format!("operator: {{ oidc: {{ issuer: '{issuer}' }} }}");
     for bad in [

@@ -518,11 +518,28 @@ impl Store {
         reseller: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Uuid>, Error> {
+        let limit = i64::from(limit);
+        // A plan that does not know whether a reseller is asked for would walk through those of all.
+        let Some(reseller) = reseller else {
+            let all = sqlx::query_scalar!(
+                "SELECT id FROM subscriptions WHERE strpos(url, $1) > 0 ORDER BY id DESC LIMIT $2",
+                part,
+                limit,
+            );
+            return Ok(all.fetch_all(&self.pool).await?);
+        };
+        // Nor would one that looks for the newest by their identifiers. Those that were deleted are in another index than the others.
         Ok(sqlx::query_scalar!(
-            "SELECT id FROM subscriptions WHERE strpos(url, $1) > 0 AND ($2::text IS NULL OR reseller_id = $2) ORDER BY id DESC LIMIT $3",
+            r#"
+            WITH of_reseller AS MATERIALIZED (
+                SELECT id, url FROM subscriptions WHERE reseller_id = $2 AND deleted_at IS NULL
+                UNION ALL SELECT id, url FROM subscriptions WHERE deleted_at IS NOT NULL AND reseller_id = $2
+            )
+            SELECT id AS "id!" FROM of_reseller WHERE strpos(url, $1) > 0 ORDER BY id DESC LIMIT $3
+            "#,
             part,
             reseller,
-            i64::from(limit),
+            limit,
         )
         .fetch_all(&self.pool)
         .await?)

@@ -366,6 +366,39 @@ async fn the_names_of_a_reseller_are_not_looked_for_among_the_visits_of_all(pool
     assert!(reading(&plan, "portal_visits_of_reseller").is_some(), "{plan:#}");
 }
 
+/// Subscriptions of a thousand resellers, a few of them deleted.
+async fn fill_subscriptions(pool: &PgPool) {
+    let subscriptions = format!(
+        "INSERT INTO subscriptions (id, reseller_id, url, event_types, email, state, state_reason, state_changed_at, created_at, updated_at,
+                                    deleted_at)
+         SELECT gen_random_uuid(), 'reseller-' || n % 1000, 'https://hooks.example/' || n, ARRAY['*'], 'ops@acme.example', 'ACTIVE',
+                'VERIFIED', now(), now(), now(), CASE WHEN n % 1001 = 0 THEN now() END
+         FROM generate_series(1, {ROWS}) AS n;
+         ANALYZE subscriptions"
+    );
+    sqlx::raw_sql(AssertSqlSafe(subscriptions))
+        .execute(pool)
+        .await
+        .unwrap();
+}
+
+#[testkit::database_test]
+async fn what_is_in_the_url_of_a_reseller_is_not_looked_for_among_the_subscriptions_of_all(pool: PgPool) {
+    fill_subscriptions(&pool).await;
+    let mut connection = connect(&pool).await;
+    let listing = statements(&["WITH of_reseller AS MATERIALIZED"]);
+    let [(query, parameters)] = listing.as_slice() else {
+        panic!("{listing:?}")
+    };
+    let plan = plan(&mut connection, query, *parameters).await;
+    connection.close().await.unwrap();
+    assert!(reading(&plan, "subscriptions_reseller").is_some(), "{plan:#}");
+    let read = plan.to_string();
+    for whole in ["subscriptions_pkey", "Seq Scan"] {
+        assert!(!read.contains(whole), "{plan:#}");
+    }
+}
+
 /// What these read while they are empty is what they read ever after: a plan is kept, and a table of budgets fills up within seconds when
 /// ten thousand subscriptions begin.
 #[testkit::database_test]

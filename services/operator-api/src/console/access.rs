@@ -30,6 +30,8 @@ use crate::request::{Administrator, Viewer};
 use crate::visits::{self, VisitDocument, VisitParams, Why};
 
 const HERE: &str = "/console/access";
+/// The fields of the form that filters keys.
+const FIELDS: [&str; 2] = ["role", "reseller"];
 /// How many links and visits to resellers' dashboards are shown.
 const OF_RESELLERS: u32 = 50;
 /// What each role may do here.
@@ -104,6 +106,21 @@ impl Access {
     fn shows_ended(&self) -> bool {
         self.frame.asked("revoked") == "true"
     }
+
+    /// The roles that a key may have.
+    fn key_roles(&self) -> [&'static str; Role::ALL.len()] {
+        Role::ALL.map(Role::as_str)
+    }
+
+    /// Whether keys are left out by what they allow or by whose they are.
+    fn is_filtered(&self) -> bool {
+        FIELDS.iter().any(|field| !self.frame.asked(field).is_empty())
+    }
+
+    /// The page with no key left out for that.
+    fn unfiltered(&self) -> String {
+        self.frame.without(&FIELDS)
+    }
 }
 
 /// The page that shows a key that was made.
@@ -119,7 +136,7 @@ struct Made {
 async fn page(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-    frame: Frame,
+    mut frame: Frame,
     Params(params): Params<KeyParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let first = ReadParams::of(VisitParams {
@@ -133,20 +150,25 @@ async fn page(
         })
     };
     let app = || State(Arc::clone(&app));
-    let (Json(keys), Json(visits), Json(portal_visits), Json(links)) = tokio::try_join!(
-        keys::list(app(), viewer, ReadParams::of(params)),
+    // What is wrong with a filter is said at its field, beside the other lists.
+    let listed = async { Ok::<_, Problem>(keys::list(app(), viewer, ReadParams::of(params)).await) };
+    let (listed, Json(visits), Json(portal_visits), Json(links)) = tokio::try_join!(
+        listed,
         visits::list(app(), viewer, first),
         portal_links::visits(app(), viewer, of_resellers()),
         portal_links::list(app(), viewer, of_resellers()),
     )?;
-    Ok(Page(Access {
+    let keys = frame.filtered(listed.map(|list| list.0), &FIELDS)?;
+    let answered = frame.list_status();
+    let page = Access {
         form: key_form(&frame).in_dialog(),
-        keys,
+        keys: keys.unwrap_or_else(|| List::new(Vec::new(), None)),
         visits,
         portal_visits,
         links,
         frame,
-    }))
+    };
+    Ok((answered, Page(page)))
 }
 
 fn key_form(frame: &Frame) -> ActForm {

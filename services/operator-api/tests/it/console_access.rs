@@ -73,6 +73,44 @@ async fn a_key_is_made_shown_once_and_revoked_by_administrators(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn keys_are_filtered_by_what_they_allow_and_by_whose_they_are(rig: &Rig) {
+    let admin = Browser::of(rig, Role::Admin).await;
+    for reseller in ["acme", "bolt"] {
+        let called = format!("shop of {reseller}");
+        let fields = [
+            ("called", called.as_str()),
+            ("roles", "reseller"),
+            ("resellerId", reseller),
+        ];
+        let made = admin.post("/console/access/keys", &fields).await;
+        assert_eq!(made.status, 200, "{made:?}");
+    }
+    let of_one = admin
+        .see("/console/access?role=reseller&reseller=acme&revoked=true")
+        .await;
+    holds(
+        &of_one,
+        &[
+            "shop of acme",
+            "<option value=\"reseller\" selected>",
+            "name=\"reseller\" value=\"acme\"",
+            // The others are kept by the form, and by the way back to all.
+            "name=\"revoked\" value=\"true\"",
+            "href=\"/console/access?revoked=true\"",
+        ],
+    );
+    assert!(!of_one.contains("shop of bolt"), "{of_one}");
+    let none = admin.see("/console/access?role=embedder&reseller=acme").await;
+    holds(&none, &["No key matches.", "Clear all filters"]);
+    let wrong = admin.get("/console/access?role=king").await;
+    assert_eq!(wrong.status, 400);
+    holds(
+        &wrong.html,
+        &["role must be one of", "Visits that go on", "no key is shown"],
+    );
+}
+
+#[testkit::test]
 async fn a_key_that_hands_in_is_made_with_its_limits(rig: &Rig) {
     let admin = Browser::of(rig, Role::Admin).await;
     let limits = [

@@ -1,10 +1,11 @@
 //! `postrider resellers`, and what operators see of subscriptions: those of all resellers, over the operator API.
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::search::{Query, note_reseller, nothing, print, query};
+use super::search::{note_reseller, nothing, print, query};
 use crate::api::Api;
 use crate::operator::{Common, OperatorArgs};
 use crate::output::{Column, Form};
@@ -13,12 +14,16 @@ use crate::shown::{self, Shown, ShownColumn};
 
 /// Which resellers.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  postrider resellers")]
+#[command(after_help = "Examples:
+  postrider resellers
+  postrider resellers --name acm      whose names begin so")]
 pub(crate) struct ResellersArgs {
     /// Lists them, as without it.
     #[arg(hide = true, value_parser = ["list", "ls"])]
     list: Option<String>,
+    /// Whose names begin with this, in either case.
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    name: Option<String>,
     #[command(flatten)]
     part: Part,
     #[command(flatten)]
@@ -136,7 +141,8 @@ pub(crate) async fn subscription(operator: &OperatorArgs, form: Form, id: Uuid) 
 /// Lists the resellers that have subscriptions.
 pub(crate) async fn resellers(args: &ResellersArgs) -> anyhow::Result<()> {
     let api = args.common.operator.connect()?;
-    let pages = args.part.of(&api, "/resellers", Query::new());
+    let asked = query([("name", args.name.clone())]);
+    let pages = args.part.of(&api, "/resellers", asked);
     print(pages, args.common.form(), RESELLERS, "reseller").await?;
     Ok(())
 }

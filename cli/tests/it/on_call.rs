@@ -104,6 +104,17 @@ async fn notifications_of_all_resellers_are_found_by_what_their_endpoint_answere
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn resellers_are_asked_for_by_how_their_names_begin() {
+    let echoed =
+        async |request: Request| Json(json!({"items": [{"id": request.uri().query()}], "next": null}));
+    let url = pretended(Router::new().route("/resellers", get(echoed))).await;
+    let listed = run("resellers --name acm --json", &url);
+    let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+    let asked = listed["items"][0]["id"].as_str().expect("a query");
+    assert!(asked.contains("name=acm"), "{asked}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn several_statuses_are_one_parameter_and_what_waits_is_better_asked_for_without_what_has_ended() {
     let echoed = async |request: Request| {
         Json(json!({"items": [{"id": request.uri().query()}], "next": null, "examined": 1}))

@@ -35,11 +35,14 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(limit))
 }
 
-/// Which part of the resellers.
+/// Which resellers.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ResellerParams {
+    /// Whose name begins with this, A to Z in either case.
+    #[param(example = "acme")]
+    pub(crate) name: Option<String>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub(crate) limit: Option<u32>,
@@ -93,8 +96,9 @@ pub(crate) async fn resellers(
 ) -> Result<Json<List<ResellerDocument>>, Problem> {
     let limit = wrong.take(paging::limit(params.limit));
     let after = wrong.take(params.cursor.as_deref().map(read_cursor).transpose());
+    let name = wrong.take(text("name", params.name.as_deref()));
     wrong.end()?;
-    let listing = app.store.list_resellers(after, limit + 1);
+    let listing = app.store.list_resellers(name.as_deref(), after, limit + 1);
     let mut found = http_api::by(viewer.deadline, ("the resellers", "read"), listing).await?;
     let more = found.len() > limit as usize;
     found.truncate(limit as usize);
@@ -106,8 +110,24 @@ pub(crate) async fn resellers(
     Ok(Json(List::new(items, next)))
 }
 
+/// The first `limit` resellers whose names begin with a text.
+pub(crate) async fn named_like(
+    app: &Arc<App>,
+    viewer: Viewer,
+    text: &str,
+    limit: u32,
+) -> Result<List<ResellerDocument>, Problem> {
+    let params = ResellerParams {
+        name: Some(text.to_owned()),
+        limit: Some(limit),
+        cursor: None,
+    };
+    let Json(found) = resellers(State(Arc::clone(app)), viewer, ReadParams::of(params)).await?;
+    Ok(found)
+}
+
 /// What a cursor of the list of resellers begins with.
-pub(crate) const AFTER: &str = "after/";
+const AFTER: &str = "after/";
 
 fn read_cursor(cursor: &str) -> Result<&str, Problem> {
     let reseller = cursor

@@ -83,25 +83,52 @@ macro_rules! matching {
     };
 }
 
-impl Store {
-    /// Resellers after `after`, in the order of their names.
-    pub async fn list_resellers(&self, after: Option<&str>, limit: u32) -> Result<Vec<ResellerView>, Error> {
-        Ok(sqlx::query_as!(
+/// Resellers after `$after` with how those of their subscriptions are that are in `$of`, which has a condition.
+macro_rules! resellers {
+    ($store:expr, $after:expr, $limit:expr, $of:literal $(, $value:expr)*) => {
+        sqlx::query_as!(
             ResellerView,
-            r#"
-            SELECT reseller_id AS id, count(*) AS "subscriptions!: Count",
-                   count(*) FILTER (WHERE state IN ('ACTIVE', 'DEGRADED')) AS "active!: Count",
-                   count(*) FILTER (WHERE suspended) AS "paused!: Count",
-                   count(failing_since) AS "failing!: Count", min(failing_since) AS failing_since
-            FROM subscriptions
-            WHERE deleted_at IS NULL AND reseller_id > $1
-            GROUP BY reseller_id ORDER BY reseller_id LIMIT $2
-            "#,
-            after.unwrap_or_default(),
-            i64::from(limit),
+            "SELECT reseller_id AS \"id!\", count(*) AS \"subscriptions!: Count\",
+                    count(*) FILTER (WHERE state IN ('ACTIVE', 'DEGRADED')) AS \"active!: Count\",
+                    count(*) FILTER (WHERE suspended) AS \"paused!: Count\",
+                    count(failing_since) AS \"failing!: Count\", min(failing_since) AS failing_since
+             FROM " + $of + " AND reseller_id > $1
+             GROUP BY reseller_id ORDER BY reseller_id LIMIT $2",
+            $after.unwrap_or_default(),
+            i64::from($limit)
+            $(, $value)*
         )
-        .fetch_all(&self.pool)
-        .await?)
+        .fetch_all(&$store.pool)
+    };
+}
+
+impl Store {
+    /// Resellers after `after`, in the order of their names: all, or those whose name begins with `name`, A to Z in either case.
+    pub async fn list_resellers(
+        &self,
+        name: Option<&str>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<ResellerView>, Error> {
+        let Some(name) = name else {
+            return Ok(resellers!(self, after, limit, "subscriptions WHERE deleted_at IS NULL").await?);
+        };
+        // The first name is the least that begins so, and behind all of them is what goes on with the last of characters.
+        let first = name.to_ascii_lowercase();
+        let end = format!("{first}{}", char::MAX);
+        // OFFSET 0, or a plan could walk through all resellers in their order.
+        let found = resellers!(
+            self,
+            after,
+            limit,
+            "(SELECT reseller_id, state, suspended, failing_since FROM subscriptions
+              WHERE deleted_at IS NULL AND lower(reseller_id COLLATE \"C\") >= $3 AND lower(reseller_id COLLATE \"C\") < $4
+              OFFSET 0) AS named WHERE true",
+            first,
+            end
+        )
+        .await?;
+        Ok(found)
     }
 
     /// Subscriptions that match a filter, after the one with the identifier `after`, the oldest first.

@@ -399,6 +399,20 @@ async fn what_is_in_the_url_of_a_reseller_is_not_looked_for_among_the_subscripti
     }
 }
 
+#[testkit::database_test]
+async fn resellers_whose_names_begin_alike_are_not_looked_for_among_all(pool: PgPool) {
+    fill_subscriptions(&pool).await;
+    let mut connection = connect(&pool).await;
+    let listing = statements(&["OFFSET 0) AS named"]);
+    let [(query, parameters)] = listing.as_slice() else {
+        panic!("{listing:?}")
+    };
+    let plan = plan(&mut connection, query, *parameters).await;
+    connection.close().await.unwrap();
+    let read = reading(&plan, "subscriptions_reseller_name").unwrap_or_else(|| panic!("{plan:#}"));
+    assert!(!read["Index Cond"].is_null(), "{plan:#}");
+}
+
 /// What these read while they are empty is what they read ever after: a plan is kept, and a table of budgets fills up within seconds when
 /// ten thousand subscriptions begin.
 #[testkit::database_test]

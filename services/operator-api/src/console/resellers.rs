@@ -38,6 +38,9 @@ const RECENT: u32 = 20;
 /// How many subscriptions in trouble the list of resellers begins with.
 const TROUBLE_SHOWN: usize = 10;
 
+/// How many resellers are shown whose names begin with what is searched for.
+const NAMED_SHOWN: u32 = 10;
+
 /// The fields of the form of filters.
 const FIELDS: [&str; 4] = ["text", "state", "failing", "paused"];
 /// The state of a search for those in trouble.
@@ -161,6 +164,8 @@ struct Resellers {
     trouble: Vec<TroubleDocument>,
     /// The reseller whose name was searched for.
     reseller: Option<String>,
+    /// Others whose names begin with what was searched for, if there are any.
+    named_like: Option<List<ResellerDocument>>,
     found: Found,
 }
 
@@ -203,7 +208,7 @@ async fn page(
         // Or the page would say that there are none.
         return Err(trouble_unknown());
     }
-    let (in_trouble, mut reseller) = (trouble.len(), None);
+    let (in_trouble, mut reseller, mut named_like) = (trouble.len(), None, None);
     let found = if !frame.is_readable() {
         trouble.clear();
         Found::Subscriptions(List::new(Vec::new(), None))
@@ -211,7 +216,8 @@ async fn page(
         let is_first = search.cursor.is_none();
         trouble.truncate(if is_first { TROUBLE_SHOWN } else { 0 });
         let (limit, cursor) = (search.limit, search.cursor.clone());
-        let params = ReadParams::of(ResellerParams { limit, cursor });
+        let name = None;
+        let params = ReadParams::of(ResellerParams { name, limit, cursor });
         let reading = async {
             let read = subscriptions::resellers(State(Arc::clone(&app)), viewer, params).await;
             read.map(|list| list.0)
@@ -227,6 +233,7 @@ async fn page(
     } else {
         trouble.clear();
         reseller = named(&app, viewer, search.text.as_deref()).await?;
+        named_like = others_named_like(&app, viewer, &search, reseller.as_deref()).await?;
         let params = search.params(reseller.clone());
         let list = subscriptions::list(State(app), viewer, ReadParams::of(params)).await;
         let list = frame.filtered(list.map(|list| list.0), &FIELDS)?;
@@ -241,6 +248,7 @@ async fn page(
         in_trouble,
         trouble,
         reseller,
+        named_like,
         found,
     };
     Ok((answered, Page(page)).into_response())
@@ -260,6 +268,23 @@ async fn named(app: &Arc<App>, viewer: Viewer, text: Option<&str>) -> Result<Opt
     one.limit = Some(1);
     let Json(found) = subscriptions::list(State(Arc::clone(app)), viewer, ReadParams::of(one)).await?;
     Ok(found.items.into_iter().next().map(|it| it.reseller_id))
+}
+
+/// Resellers whose names begin with the text that is searched for, beside the one that has it as a whole; on the first part alone.
+async fn others_named_like(
+    app: &Arc<App>,
+    viewer: Viewer,
+    search: &Search,
+    reseller: Option<&str>,
+) -> Result<Option<List<ResellerDocument>>, Problem> {
+    let text = search.text.as_deref().map(str::trim).unwrap_or_default();
+    // With a slash it is a part of a URL.
+    if text.is_empty() || text.contains('/') || search.cursor.is_some() {
+        return Ok(None);
+    }
+    let mut found = subscriptions::named_like(app, viewer, text, NAMED_SHOWN).await?;
+    found.items.retain(|it| Some(&*it.id) != reseller);
+    Ok(Some(found).filter(|found| !found.items.is_empty()))
 }
 
 /// All subscriptions of a reseller.

@@ -22,7 +22,7 @@ use super::frame::{Frame, Page, see_other, segment};
 use crate::app::App;
 use crate::pushes::{self, PushParams};
 use crate::request::Viewer;
-use crate::subscriptions::{self, AFTER, ResellerParams, SubscriptionParams};
+use crate::subscriptions::{self, SubscriptionParams};
 
 /// How many of what is only similar are shown.
 const SIMILAR: u32 = 10;
@@ -256,14 +256,8 @@ fn kind(name: &'static str) -> &'static str {
 /// Resellers whose names begin so.
 async fn resellers(app: &Arc<App>, viewer: Viewer, text: &str, found: &mut Found) -> Result<(), Problem> {
     found.tried.push("resellers whose names begin so");
-    let params = ResellerParams {
-        limit: Some(SIMILAR),
-        cursor: Some(format!("{AFTER}{text}")),
-    };
-    let part = subscriptions::resellers(State(Arc::clone(app)), viewer, ReadParams::of(params))
-        .await?
-        .0;
-    let similar = part.items.into_iter().filter(|it| it.id.starts_with(text));
+    let part = subscriptions::named_like(app, viewer, text, SIMILAR).await?;
+    let similar = part.items.into_iter().filter(|it| it.id != text);
     found.similar.extend(similar.map(|it| Hit {
         kind: "reseller",
         said: format!("Has {}.", of(it.subscriptions, "subscription", "subscriptions")),

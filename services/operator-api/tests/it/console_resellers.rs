@@ -52,6 +52,13 @@ async fn resellers_are_searched_and_those_in_trouble_come_first(rig: &Rig) {
             "{query}: {page}"
         );
     }
+    let named = browser.see("/console/resellers?text=BET").await;
+    holds(
+        &named,
+        &["whose names begin so", "/console/resellers/beta%20%26%20sons"],
+    );
+    let whole = browser.see("/console/resellers?text=acme").await;
+    assert!(!whole.contains("names begin so"), "it is no other one: {whole}");
     let page = browser.see("/console/resellers?state=trouble&paused=true").await;
     holds(
         &page,

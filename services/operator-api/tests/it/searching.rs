@@ -415,6 +415,23 @@ async fn subscriptions_and_resellers_are_listed_with_how_they_are(rig: &Rig) {
         .collect();
     assert_eq!(counts, [("acme", Some(2), Some(1)), ("bolt", Some(1), Some(0))]);
 
+    for (name, found) in [
+        ("AC", vec!["acme"]),
+        ("acme", vec!["acme"]),
+        ("b", vec!["bolt"]),
+        // Neither what follows the beginning, nor what stands for any character elsewhere, nor one whose subscription is deleted.
+        ("cme", vec![]),
+        ("%25", vec![]),
+        ("gone", vec![]),
+    ] {
+        let listed = rig.see(&format!("/resellers?name={name}")).await;
+        assert_eq!(ids(&listed), found, "{name}");
+    }
+    let problem = rig
+        .refused("GET", "/resellers?name=", None, (400, "invalid-query"))
+        .await;
+    assert_eq!(fields(&problem), ["name"]);
+
     assert_eq!(rig.all("/subscriptions", 1).await.len(), 3);
     assert_eq!(rig.all("/subscriptions?reseller=acme", 1).await.len(), 2);
     assert_eq!(rig.all("/subscriptions?state=DEGRADED", 1).await.len(), 1);

@@ -146,6 +146,17 @@ impl Store {
         Ok(found)
     }
 
+    /// Subscriptions at an endpoint, by its scheme, host and port as dead letters have them, whosesoever they are; at most `limit`.
+    pub async fn subscriptions_at(&self, endpoint: &str, limit: u32) -> Result<Vec<Uuid>, Error> {
+        Ok(sqlx::query_scalar!(
+            "SELECT id FROM subscriptions WHERE endpoint_of(url) = $1 AND deleted_at IS NULL LIMIT $2",
+            endpoint,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
     /// The subscription with this identifier, whosesoever it is.
     pub async fn find_any_subscription(&self, id: Uuid) -> Result<Option<SubscriptionView>, Error> {
         Ok(views!(self, ["id = $1"], id).await?.pop())

@@ -371,7 +371,7 @@ async fn fill_subscriptions(pool: &PgPool) {
     let subscriptions = format!(
         "INSERT INTO subscriptions (id, reseller_id, url, event_types, email, state, state_reason, state_changed_at, created_at, updated_at,
                                     deleted_at)
-         SELECT gen_random_uuid(), 'reseller-' || n % 1000, 'https://hooks.example/' || n, ARRAY['*'], 'ops@acme.example', 'ACTIVE',
+         SELECT gen_random_uuid(), 'reseller-' || n % 1000, 'https://hooks-' || n % 1000 || '.example/' || n, ARRAY['*'], 'ops@acme.example', 'ACTIVE',
                 'VERIFIED', now(), now(), now(), CASE WHEN n % 1001 = 0 THEN now() END
          FROM generate_series(1, {ROWS}) AS n;
          ANALYZE subscriptions"
@@ -410,6 +410,20 @@ async fn resellers_whose_names_begin_alike_are_not_looked_for_among_all(pool: Pg
     let plan = plan(&mut connection, query, *parameters).await;
     connection.close().await.unwrap();
     let read = reading(&plan, "subscriptions_reseller_name").unwrap_or_else(|| panic!("{plan:#}"));
+    assert!(!read["Index Cond"].is_null(), "{plan:#}");
+}
+
+#[testkit::database_test]
+async fn subscriptions_at_an_endpoint_are_not_looked_for_among_all(pool: PgPool) {
+    fill_subscriptions(&pool).await;
+    let mut connection = connect(&pool).await;
+    let listing = statements(&["WHERE endpoint_of(url) = $1"]);
+    let [(query, parameters)] = listing.as_slice() else {
+        panic!("{listing:?}")
+    };
+    let plan = plan(&mut connection, query, *parameters).await;
+    connection.close().await.unwrap();
+    let read = reading(&plan, "subscriptions_endpoint").unwrap_or_else(|| panic!("{plan:#}"));
     assert!(!read["Index Cond"].is_null(), "{plan:#}");
 }
 

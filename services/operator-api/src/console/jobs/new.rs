@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::draft::{Draft, NUMBERS};
-use super::endpoint_pace::{bears, busiest};
+use super::endpoint_pace::{Took, took};
 use super::shown::skipped;
 use crate::console::dead_letters::{Chosen, cause, moment};
 use crate::console::frame::{Frame, Page, done};
@@ -32,7 +32,7 @@ use crate::request::{AUTHENTICATION_TOO_OLD, Operator};
 /// Most identifiers in a command; more come from a file.
 const IDS_IN_COMMAND: usize = 20;
 /// How many groups are shown.
-const GROUPS: &str = "20";
+const GROUPS: usize = 20;
 /// Longest answer of a dry run, in bytes.
 const PREVIEW_MAX_BYTES: usize = 8 * 1024 * 1024;
 /// What goes with a replay alone.
@@ -80,8 +80,8 @@ pub(super) struct NewJob {
     groups: Vec<GroupDocument>,
     /// The filter with moments for times, up to the newest that was counted: what comes later is not meant.
     pinned: Chosen,
-    /// Of a replay to one subscription: how many notifications were delivered to its endpoint in the busiest hour of the last day.
-    busiest: Option<u64>,
+    /// Of a replay to one endpoint: what that took of late.
+    took: Option<Took>,
     /// The identifier of the job that is begun here.
     job: Uuid,
     errors: Vec<FieldProblem>,
@@ -179,9 +179,9 @@ impl NewJob {
         durations
     }
 
-    /// What the endpoint of the one subscription has borne of late, when the job may send more.
+    /// What the one endpoint has borne of late, when the job may send more.
     fn bears(&self) -> Option<String> {
-        bears(self.busiest?, self.per_second().parse().ok()?)
+        self.took.as_ref()?.bears(self.per_second().parse().ok()?)
     }
 
     /// The attributes of a field: what describes it, and that it is wrong.
@@ -279,7 +279,7 @@ pub(super) async fn counted(
         let params = draft
             .chosen
             .with("state", "")
-            .params(frame.now, &[("limit", GROUPS)])
+            .params(frame.now, &[("limit", GROUPS.to_string().as_str())])
             .await?;
         let app = State(Arc::clone(&operator.app));
         let Json(found) = dead_letters::groups(app, operator.viewer(), params).await?;
@@ -287,8 +287,11 @@ pub(super) async fn counted(
     } else {
         Vec::new()
     };
-    let busiest = match draft.action == "replay" && draft.ids.is_empty() {
-        true => busiest(&operator, &draft.chosen, frame.now).await?,
+    let took = match draft.action == "replay" && draft.ids.is_empty() {
+        true => {
+            let of = (&*groups, groups.len() < GROUPS);
+            took(&operator, &draft.chosen, of, frame.now).await?
+        }
         false => None,
     };
     let preview = match before {
@@ -309,7 +312,7 @@ pub(super) async fn counted(
         preview,
         groups,
         pinned,
-        busiest,
+        took,
         job: Uuid::now_v7(),
         errors: Vec::new(),
     })

@@ -3,6 +3,8 @@
 //! A key is shown once, on the page that answers the form: no redirect could carry it, and nothing keeps it.
 
 mod export;
+pub(super) mod named;
+mod taken;
 
 use std::sync::Arc;
 
@@ -21,7 +23,7 @@ use http_api::{FieldProblem, Id, Params, Payload, Problem, ReadParams};
 use uuid::Uuid;
 
 use super::act::{ActForm, Asked, needed_note};
-use super::frame::{Frame, Page, done};
+use super::frame::{Frame, Page};
 use super::visit::Fields;
 use crate::app::App;
 use crate::keys::{self, KeyDocument, KeyParams, MadeDocument, NewKeyPayload, RotationPayload};
@@ -67,16 +69,19 @@ pub(super) fn routes() -> Router<Arc<App>> {
         )
         .route(
             "/console/access/keys/{id}/revoke",
-            get(ask_to_revoke).post(revoke),
+            get(taken::ask_to_revoke).post(taken::revoke),
         )
         .route(
             "/console/access/keys/{id}/rotate",
             get(ask_to_rotate).post(rotate),
         )
-        .route("/console/access/visits/{id}/end", get(ask_to_end).post(end))
+        .route(
+            "/console/access/visits/{id}/end",
+            get(taken::ask_to_end).post(taken::end),
+        )
         .route(
             "/console/access/portal-visits/{id}/end",
-            get(ask_to_end_portal).post(end_portal),
+            get(taken::ask_to_end_portal).post(taken::end_portal),
         )
 }
 
@@ -348,13 +353,13 @@ fn after_days(app: &App, fields: &Fields) -> Result<Option<DateTime<Utc>>, Probl
 const NEVER: &str = "never";
 
 /// The form to rotate a key.
-fn rotate_form(frame: &Frame, id: Uuid) -> ActForm {
+fn rotate_form(frame: &Frame, id: Uuid, named: &str) -> ActForm {
     let form = ActForm {
         id: "rotate".to_owned(),
         title: "Rotate a key".to_owned(),
         said: vec![
             format!(
-                "1 key: {id}. One of the same name, roles, limits and length of life is made, and shown once, on the page that follows."
+                "1 key: {named}. One of the same name, roles, limits and length of life is made, and shown once, on the page that follows."
             ),
             "The old one ends after the overlap, and with it the visits that began with it.".to_owned(),
         ],
@@ -392,8 +397,14 @@ fn rotate_form(frame: &Frame, id: Uuid) -> ActForm {
     form.of_administrators(frame)
 }
 
-async fn ask_to_rotate(_: Viewer, frame: Frame, Id(id): Id) -> Response {
-    rotate_form(&frame, id).page(frame)
+async fn ask_to_rotate(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let named = named::key(&app, viewer, id).await?;
+    Ok(rotate_form(&frame, id, &named).page(frame))
 }
 
 async fn rotate(
@@ -403,6 +414,7 @@ async fn rotate(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
+    let viewer = admin.viewer();
     let asked = || {
         Ok(RotationPayload {
             overlap_hours: fields.parse("overlapHours", "a number of hours")?,
@@ -415,131 +427,17 @@ async fn rotate(
     };
     let payload = match asked() {
         Ok(payload) => payload,
-        Err(problem) => return rotate_form(&frame, id).again(frame, &fields, problem),
+        Err(problem) => {
+            let named = named::key(&app, viewer, id).await?;
+            return rotate_form(&frame, id, &named).again(frame, &fields, problem);
+        }
     };
     match keys::rotate(State(Arc::clone(&app)), admin, Id(id), Payload(payload)).await {
         Ok((_, _, Json(rotated))) => Ok(shown_once(frame, rotated.made)),
-        Err(problem) => rotate_form(&frame, id).again(frame, &fields, problem),
-    }
-}
-
-/// The form to revoke a key.
-fn revoke_form(frame: &Frame, id: Uuid) -> ActForm {
-    let form = ActForm {
-        id: "revoke".to_owned(),
-        title: "Revoke a key".to_owned(),
-        said: vec![
-            format!(
-                "1 key: {id}. Services refuse it within seconds, and the visits that began with it are over."
-            ),
-            "This cannot be undone: another key has to be made.".to_owned(),
-        ],
-        button: "Revoke",
-        is_dangerous: true,
-        ..ActForm::new(frame, format!("{HERE}/keys/{id}/revoke"), HERE.to_owned())
-    };
-    form.of_administrators(frame)
-}
-
-async fn ask_to_revoke(_: Viewer, frame: Frame, Id(id): Id) -> Response {
-    revoke_form(&frame, id).page(frame)
-}
-
-async fn revoke(
-    State(app): State<Arc<App>>,
-    admin: Administrator,
-    frame: Frame,
-    Id(id): Id,
-    fields: Fields,
-) -> Result<Response, Problem> {
-    let revoked = match why(&fields) {
-        Ok(why) => keys::revoke(State(app), admin, Id(id), why).await,
-        Err(problem) => Err(problem),
-    };
-    match revoked {
-        Ok(_) => Ok(done(
-            HERE,
-            "The key is revoked. Services that remember it refuse it within seconds.",
-        )),
-        Err(problem) => revoke_form(&frame, id).again(frame, &fields, problem),
-    }
-}
-
-/// The form to end a visit.
-fn end_form(frame: &Frame, id: Uuid) -> ActForm {
-    let form = ActForm {
-        id: "end".to_owned(),
-        title: "End a visit".to_owned(),
-        said: vec![format!(
-            "1 visit: {id}. Its person has to sign in again, and can: to keep a person away, revoke the key, or take the role at the provider."
-        )],
-        button: "End the visit",
-        is_dangerous: true,
-        ..ActForm::new(frame, format!("{HERE}/visits/{id}/end"), HERE.to_owned())
-    };
-    form.of_administrators(frame)
-}
-
-async fn ask_to_end(_: Viewer, frame: Frame, Id(id): Id) -> Response {
-    end_form(&frame, id).page(frame)
-}
-
-async fn end(
-    State(app): State<Arc<App>>,
-    admin: Administrator,
-    frame: Frame,
-    Id(id): Id,
-    fields: Fields,
-) -> Result<Response, Problem> {
-    let ended = match why(&fields) {
-        Ok(why) => visits::end(State(app), admin, Id(id), why).await,
-        Err(problem) => Err(problem),
-    };
-    match ended {
-        Ok(_) => Ok(done(
-            HERE,
-            "The visit is over. Its person has to sign in again within seconds.",
-        )),
-        Err(problem) => end_form(&frame, id).again(frame, &fields, problem),
-    }
-}
-
-/// The form to end a visit to the dashboard of a reseller.
-fn end_portal_form(frame: &Frame, id: Uuid) -> ActForm {
-    let form = ActForm {
-        id: "end-portal".to_owned(),
-        title: "End a visit to a dashboard".to_owned(),
-        said: vec![format!(
-            "1 visit: {id}. Its open pages are refused within seconds. Its person can come again with another link: to prevent that, revoke the key that makes them."
-        )],
-        button: "End the visit",
-        is_dangerous: true,
-        ..ActForm::new(frame, format!("{HERE}/portal-visits/{id}/end"), HERE.to_owned())
-    };
-    form.of_administrators(frame)
-}
-
-async fn ask_to_end_portal(_: Viewer, frame: Frame, Id(id): Id) -> Response {
-    end_portal_form(&frame, id).page(frame)
-}
-
-async fn end_portal(
-    State(app): State<Arc<App>>,
-    admin: Administrator,
-    frame: Frame,
-    Id(id): Id,
-    fields: Fields,
-) -> Result<Response, Problem> {
-    let ended = match why(&fields) {
-        Ok(why) => portal_links::end(State(app), admin, Id(id), why).await,
-        Err(problem) => Err(problem),
-    };
-    match ended {
-        Ok(_) => Ok(done(
-            HERE,
-            "The visit is over. Its open pages are refused within seconds.",
-        )),
-        Err(problem) => end_portal_form(&frame, id).again(frame, &fields, problem),
+        Err(problem) => {
+            let named = named::key(&app, viewer, id).await?;
+            rotate_form(&frame, id, &named).again(frame, &fields, problem)
+        }
     }
 }
 

@@ -54,9 +54,12 @@ async fn a_key_is_made_shown_once_and_revoked_by_administrators(rig: &Rig) {
     let id = listed["items"][0]["id"].as_str().unwrap();
     let place = format!("/console/access/keys/{id}/revoke");
     holds(&page, &[&place]);
-    holds(&admin.see(&place).await, &["This cannot be undone"]);
+    let named = format!(" (viewer, operator), {id}. Services refuse it");
+    let asked = admin.see(&place).await;
+    holds(&asked, &["This cannot be undone", &named]);
+    shows_hostile(&asked);
     let again = admin.refused(&place, &[("note", " ")], 422).await;
-    holds(&again, &["Nothing was done", "aria-invalid=\"true\""]);
+    holds(&again, &["Nothing was done", "aria-invalid=\"true\"", &named]);
     let (to, page) = admin.act(&place, &[("note", "has left")]).await;
     assert_eq!(to, "/console/access");
     holds(&page, &["The key is revoked."]);

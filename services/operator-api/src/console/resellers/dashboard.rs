@@ -2,8 +2,11 @@
 //!
 //! The link is on the page that answers the form and nowhere else: no redirect could carry it without it being logged, and it works once.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::Json;
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use http::header;
@@ -11,7 +14,8 @@ use http_api::{Id, Name, Problem};
 use uuid::Uuid;
 
 use super::place_of_reseller;
-use crate::console::access::why;
+use crate::app::App;
+use crate::console::access::{named, why};
 use crate::console::act::{ActForm, note};
 use crate::console::frame::{Frame, Page, done, segment};
 use crate::console::visit::{Fields, onward};
@@ -81,7 +85,7 @@ pub(super) fn place_to_revoke(link: &Uuid, back: &str) -> String {
 }
 
 /// The form that revokes a link. It leads back to the page that offered it, or to all links.
-fn revoke_form(frame: &Frame, id: Uuid, back: &str) -> ActForm {
+fn revoke_form(frame: &Frame, id: Uuid, named: &str, back: &str) -> ActForm {
     let back = match back {
         "" => "/console/access".to_owned(),
         back => onward(Some(back)),
@@ -90,7 +94,7 @@ fn revoke_form(frame: &Frame, id: Uuid, back: &str) -> ActForm {
         id: "revoke".to_owned(),
         title: "Revoke a link to a dashboard".to_owned(),
         said: vec![
-            format!("1 link: {id}. It opens nothing any more, which cannot be undone; another one can be made at any time."),
+            format!("1 link: {named}. It opens nothing any more, which cannot be undone; another one can be made at any time."),
             "A link that was used meanwhile has begun a visit, which is ended on the page Access. The reseller finds in its activity that the link was revoked."
                 .to_owned(),
         ],
@@ -100,8 +104,14 @@ fn revoke_form(frame: &Frame, id: Uuid, back: &str) -> ActForm {
     }
 }
 
-pub(super) async fn ask_to_revoke(_: Viewer, frame: Frame, Id(id): Id) -> Response {
-    revoke_form(&frame, id, &frame.asked("back")).page(frame)
+pub(super) async fn ask_to_revoke(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let named = named::link(&app, viewer, id).await?;
+    Ok(revoke_form(&frame, id, &named, &frame.asked("back")).page(frame))
 }
 
 pub(super) async fn revoke(
@@ -110,7 +120,8 @@ pub(super) async fn revoke(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let form = revoke_form(&frame, id, fields.get("back").unwrap_or_default());
+    let named = named::link(&operator.app, operator.viewer(), id).await?;
+    let form = revoke_form(&frame, id, &named, fields.get("back").unwrap_or_default());
     let revoked = match why(&fields) {
         Ok(why) => portal_links::revoke(operator, Id(id), why).await,
         Err(problem) => Err(problem),

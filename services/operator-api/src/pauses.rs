@@ -1,5 +1,6 @@
 //! What is paused, and pausing and resuming it: a lane, a subscription, all of a reseller.
 
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -157,6 +158,14 @@ async fn counts(store: &Store, pauses: &[PauseView]) -> Result<Vec<PausedWaiting
         });
     }
     Ok(counts)
+}
+
+/// How much waits for the end of one pause of a reseller or a subscription, counted up to one more than [`PAUSED_COUNTED_MAX`]; none where that
+/// could not be counted in time.
+pub(crate) async fn waiting(app: &App, pause: &PauseView) -> Option<u64> {
+    let counting = app.store.waiting_for_pauses(slice::from_ref(pause), 1);
+    let counts = timeout(COUNTING, counting).await.ok()?.ok()?;
+    waiting_for(&counts, pause)
 }
 
 /// What a paused lane keeps back: all that is due there.

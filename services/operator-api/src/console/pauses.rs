@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use chrono::{DateTime, TimeDelta, Utc};
-use explain::words::time;
+use explain::words::{self, time};
 use http_api::{FieldProblem, Payload, Problem, TakesBodies as _};
 use store::PauseView;
+use store::status::PAUSED_COUNTED_MAX;
 
 use super::act::{ActForm, Asked};
 use super::export::{self, Column, Rows};
@@ -103,6 +104,34 @@ pub(super) fn resumed(what: &str, change: &PauseChangeDocument) -> String {
     }
 }
 
+/// How much waits for the end of the pause of a reseller or a subscription by an operator; none where that is not known.
+pub(super) async fn waiting_for(
+    app: &App,
+    viewer: Viewer,
+    (scope, key): (&str, &str),
+) -> Result<Option<u64>, Problem> {
+    let in_force = pauses::in_force(app, viewer).await?;
+    let mut by_operators = in_force.iter().filter(|pause| !pause.by_reseller);
+    let pause = by_operators.find(|pause| pause.scope == scope && pause.key == key);
+    Ok(match pause {
+        Some(pause) => pauses::waiting(app, pause).await,
+        None => None,
+    })
+}
+
+/// How much waits for the end of a pause, in a sentence.
+pub(super) fn gathered(waiting: Option<u64>) -> String {
+    let Some(waiting) = waiting else {
+        return "How many notifications wait for it is not known.".to_owned();
+    };
+    let (more, waiting) = match waiting > PAUSED_COUNTED_MAX {
+        true => ("More than ", PAUSED_COUNTED_MAX),
+        false => ("", waiting),
+    };
+    let waits = words::number_of(waiting, "notification waits", "notifications wait");
+    format!("{more}{waits} for it now.")
+}
+
 /// A pause, and how much waits for its end.
 struct InForce {
     pause: PauseView,
@@ -173,7 +202,7 @@ async fn page(
         InForce {
             waiting,
             form: (index < DIALOGS_MAX && frame.may_operate)
-                .then(|| form(&frame, index, &pause))
+                .then(|| form(&frame, index, &pause, waiting))
                 .flatten(),
             place,
             resume,
@@ -194,10 +223,10 @@ pub(super) fn place_of(scope: &str, key: &str) -> String {
 }
 
 /// The form to end a pause. A lane has a page of its own for that, where its name is typed.
-fn form(frame: &Frame, index: usize, pause: &PauseView) -> Option<ActForm> {
+fn form(frame: &Frame, index: usize, pause: &PauseView, waiting: Option<u64>) -> Option<ActForm> {
     let form = match pause.scope.as_str() {
-        "reseller" => resellers::resume_form(frame, &pause.key),
-        "subscription" => subscription::resume_form(frame, &pause.key),
+        "reseller" => resellers::resume_form(frame, &pause.key, waiting),
+        "subscription" => subscription::resume_form(frame, &pause.key, waiting),
         _ => return None,
     };
     let id = format!("resume-{index}");

@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use explain::words;
 use http_api::paging::List;
 use http_api::{Name, Params, Problem, ProblemKind, ReadParams};
 use serde::Deserialize;
@@ -21,7 +22,7 @@ use uuid::Uuid;
 
 use super::act::{ActForm, note};
 use super::frame::{Frame, Page, done_if, see_other, segment};
-use super::pauses::{asked_end, paused, pausing, resumed};
+use super::pauses::{asked_end, gathered, paused, pausing, resumed, waiting_for};
 use super::visit::Fields;
 use crate::app::App;
 use crate::notifications::{self, NotificationDocument, NotificationParams};
@@ -38,6 +39,8 @@ const RECENT: u32 = 20;
 /// How many subscriptions in trouble the list of resellers begins with.
 const TROUBLE_SHOWN: usize = 10;
 
+/// How many subscriptions are counted that a pause is about.
+const COUNTED_MAX: u32 = 200;
 /// How many resellers are shown whose names begin with what is searched for.
 const NAMED_SHOWN: u32 = 10;
 
@@ -369,8 +372,8 @@ async fn one(
     }
     let links = portal_links::usable(&app, viewer, &name).await?;
     let form = match &pause {
-        Some(_) => resume_form(&frame, &name),
-        None => pause_form(&frame, &name),
+        Some(pause) => resume_form(&frame, &name, pauses::waiting(&app, pause).await),
+        None => pause_form(&frame, &name, counted(&app, viewer, &name).await?),
     };
     let dashboard = dashboard::form(&frame, &name).in_dialog();
     Ok(Page(Reseller {
@@ -397,12 +400,23 @@ async fn pause_of(
     Ok(pauses.find(|pause| pause.scope == scope && pause.key == key))
 }
 
-fn pause_form(frame: &Frame, reseller: &str) -> ActForm {
+/// How many subscriptions a reseller has, as far as one part of their list goes, and whether there are more.
+async fn counted(app: &Arc<App>, viewer: Viewer, reseller: &str) -> Result<(u64, bool), Problem> {
+    let mut all = of_reseller(reseller, None);
+    all.limit = Some(COUNTED_MAX);
+    let Json(found) = subscriptions::list(State(Arc::clone(app)), viewer, ReadParams::of(all)).await?;
+    Ok((found.items.len() as u64, found.next.is_some()))
+}
+
+fn pause_form(frame: &Frame, reseller: &str, (count, more): (u64, bool)) -> ActForm {
     let place = place_of_reseller(reseller);
+    let more = if more { "More than " } else { "" };
+    let one = format!("subscription of {reseller} is paused");
+    let paused = words::of(count, &one, &format!("subscriptions of {reseller} are paused"));
     ActForm {
         title: format!("Pause all of {reseller}"),
         said: vec![
-            format!("All subscriptions of {reseller} are paused, and those that it makes meanwhile."),
+            format!("{more}{paused}, and those that it makes meanwhile."),
             "What is being sent ends; what comes is stored and waits. The reseller sees the pause and cannot end it. You can end it at any time, and what waited is sent then."
                 .to_owned(),
         ],
@@ -414,24 +428,39 @@ fn pause_form(frame: &Frame, reseller: &str) -> ActForm {
 }
 
 /// The form to let all of a reseller go on.
-pub(super) fn resume_form(frame: &Frame, reseller: &str) -> ActForm {
+pub(super) fn resume_form(frame: &Frame, reseller: &str, waiting: Option<u64>) -> ActForm {
     let place = place_of_reseller(reseller);
     ActForm {
         title: format!("Resume {reseller}"),
-        said: vec![format!(
-            "What waits for {reseller} is sent by itself, within its quotas and requests a second. Subscriptions with a pause of their own stay paused. You can pause it again at any time."
-        )],
+        said: vec![
+            gathered(waiting),
+            format!(
+                "What waits for {reseller} is sent by itself, within its quotas and requests a second. Subscriptions with a pause of their own stay paused. You can pause it again at any time."
+            ),
+        ],
         button: "Resume",
         ..ActForm::new(frame, format!("{place}/resume"), place)
     }
 }
 
-async fn ask_to_pause(_: Viewer, frame: Frame, Name(name): Name) -> impl IntoResponse {
-    pause_form(&frame, &name).page(frame)
+async fn ask_to_pause(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Name(name): Name,
+) -> Result<Response, Problem> {
+    let count = counted(&app, viewer, &name).await?;
+    Ok(pause_form(&frame, &name, count).page(frame))
 }
 
-async fn ask_to_resume(_: Viewer, frame: Frame, Name(name): Name) -> impl IntoResponse {
-    resume_form(&frame, &name).page(frame)
+async fn ask_to_resume(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Name(name): Name,
+) -> Result<Response, Problem> {
+    let waiting = waiting_for(&app, viewer, ("reseller", &name)).await?;
+    Ok(resume_form(&frame, &name, waiting).page(frame))
 }
 
 async fn pause(
@@ -440,14 +469,18 @@ async fn pause(
     Name(name): Name,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let asked = pausing(&fields, operator.app.now())?;
+    let (app, viewer) = (Arc::clone(&operator.app), operator.viewer());
+    let asked = pausing(&fields, app.now())?;
     match pauses::pause_reseller(operator, Name(name.clone()), asked).await {
         Ok(Json(change)) => Ok(done_if(
             change.changed,
             &place_of_reseller(&name),
             &paused(&name, &change),
         )),
-        Err(problem) => pause_form(&frame, &name).again(frame, &fields, problem),
+        Err(problem) => {
+            let count = counted(&app, viewer, &name).await?;
+            pause_form(&frame, &name, count).again(frame, &fields, problem)
+        }
     }
 }
 
@@ -457,12 +490,16 @@ async fn resume(
     Name(name): Name,
     fields: Fields,
 ) -> Result<Response, Problem> {
+    let (app, viewer) = (Arc::clone(&operator.app), operator.viewer());
     match pauses::resume_reseller(operator, Name(name.clone()), note(&fields)).await {
         Ok(Json(change)) => Ok(done_if(
             change.changed,
             &place_of_reseller(&name),
             &resumed(&name, &change),
         )),
-        Err(problem) => resume_form(&frame, &name).again(frame, &fields, problem),
+        Err(problem) => {
+            let waiting = waiting_for(&app, viewer, ("reseller", &name)).await?;
+            resume_form(&frame, &name, waiting).again(frame, &fields, problem)
+        }
     }
 }

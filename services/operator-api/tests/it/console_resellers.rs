@@ -143,15 +143,43 @@ async fn a_subscription_says_why_it_is_as_it_is_and_what_waits_for_what(rig: &Ri
 }
 
 #[testkit::test]
+async fn what_its_reseller_has_paused_is_not_said_to_be_paused_by_an_operator(rig: &Rig) {
+    let id = SubscriptionRow::active().paused().make(&rig.it.pool).await;
+    let browser = Browser::with_key(rig, &rig.key).await;
+    let place = format!("/console/subscriptions/{id}");
+    let page = browser.see(&place).await;
+    holds(
+        &page,
+        &[
+            "Its reseller has paused it: what comes is stored and waits.",
+            "only the reseller can end that",
+            &format!("{place}/pause"),
+        ],
+    );
+    assert!(!page.contains(&format!("{place}/resume")), "{page}");
+    let resume = browser.see(&format!("{place}/resume")).await;
+    holds(&resume, &["How many notifications wait for it is not known."]);
+}
+
+#[testkit::test]
 async fn a_subscription_and_a_reseller_are_paused_and_resumed_with_a_note(rig: &Rig) {
     let browser = Browser::with_key(rig, &rig.key).await;
     let id = SubscriptionRow::active().reseller("a b").make(&rig.it.pool).await;
+    NotificationRow::in_state(NotificationState::Pending, id)
+        .make(&rig.it.pool)
+        .await;
     let (subscription, reseller) = (format!("/console/subscriptions/{id}"), "/console/resellers/a%20b");
-    for place in [subscription.as_str(), reseller] {
+    for (place, number) in [
+        (subscription.as_str(), "1 subscription is paused: "),
+        (
+            reseller,
+            "1 subscription of a b is paused, and those that it makes meanwhile.",
+        ),
+    ] {
         let pause = format!("{place}/pause");
         holds(
             &browser.see(&pause).await,
-            &["what comes is stored and waits", "Back", "required"],
+            &["what comes is stored and waits", "Back", "required", number],
         );
         let page = browser.refused(&pause, &[("note", " ")], 422).await;
         holds(&page, &["aria-invalid", "say why"]);
@@ -174,6 +202,9 @@ async fn a_subscription_and_a_reseller_are_paused_and_resumed_with_a_note(rig: &
                 "the new note and end were ignored",
             ],
         );
+        let waits = ["1 notification waits for it now."];
+        holds(&browser.see(&format!("{place}/resume")).await, &waits);
+        holds(&browser.see(place).await, &waits);
     }
     let pauses = browser.see("/console/pauses").await;
     shows_hostile(&pauses);

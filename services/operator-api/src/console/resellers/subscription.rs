@@ -20,7 +20,7 @@ use super::{of_late, place_of_subscription};
 use crate::app::App;
 use crate::console::act::{ActForm, Asked, is_as_shown, note};
 use crate::console::frame::{Frame, Page, done, done_if};
-use crate::console::pauses::{asked_end, paused, pausing, resumed};
+use crate::console::pauses::{asked_end, paused, pausing, resumed, waiting_for, waits};
 use crate::console::retries::subscription_form;
 use crate::console::visit::Fields;
 use crate::notifications::{self, NotificationDocument, NotificationParams};
@@ -137,20 +137,21 @@ async fn page(
     let it = subscriptions::find(state(), viewer, Id(id)).await?.0;
     let mut pauses = pauses::in_force(&app, viewer).await?;
     let key = id.to_string();
+    // That of its reseller the subscription tells of by itself, and no operator can end it.
     pauses.retain(|pause| match pause.scope.as_str() {
+        _ if pause.by_reseller => false,
         "lane" => pause.key == "reseller",
         "reseller" => pause.key == it.reseller_id,
         _ => pause.key == key,
     });
-    let is_paused = pauses.iter().any(|pause| pause.scope == "subscription");
+    let own = pauses.iter().find(|pause| pause.scope == "subscription");
     let quota = quota(&app, viewer, (&it.reseller_id, id)).await?;
     let (waits, retries) = waiting(&app, viewer, id).await?;
     let late = ReadParams::of(of_late(None, Some(id)));
     let notifications = notifications::list(state(), viewer, late).await?.0.items;
-    let form = if is_paused {
-        resume_form(&frame, &key)
-    } else {
-        pause_form(&frame, &it)
+    let form = match own {
+        Some(own) => resume_form(&frame, &key, pauses::waiting(&app, own).await),
+        None => pause_form(&frame, &it),
     };
     let limits = limits_form(&frame, id, quota.as_ref(), &app);
     Ok(Page(Subscription {
@@ -289,14 +290,17 @@ fn pause_form(frame: &Frame, it: &SubscriptionDocument) -> ActForm {
 }
 
 /// The form to let a subscription go on.
-pub(in crate::console) fn resume_form(frame: &Frame, id: &str) -> ActForm {
+pub(in crate::console) fn resume_form(frame: &Frame, id: &str, waiting: Option<u64>) -> ActForm {
     let place = place_of_subscription(id);
     ActForm {
         title: "Resume the subscription".to_owned(),
-        said: vec![format!(
-            "What waits for the subscription {id} is sent by itself, within its quota and requests a second, unless a pause \
-             of its reseller or of the lane holds it too. You can pause it again at any time."
-        )],
+        said: vec![
+            waits(waiting),
+            format!(
+                "What waits for the subscription {id} is sent by itself, within its quota and requests a second, unless a pause \
+                 of its reseller or of the lane holds it too. You can pause it again at any time."
+            ),
+        ],
         button: "Resume",
         ..ActForm::new(frame, format!("{place}/resume"), place)
     }
@@ -316,8 +320,15 @@ async fn ask_to_pause(
     Ok(pause_form_of(&app, viewer, &frame, id).await?.page(frame))
 }
 
-async fn ask_to_resume(_: Viewer, frame: Frame, Id(id): Id) -> impl IntoResponse {
-    resume_form(&frame, &id.to_string()).page(frame)
+async fn ask_to_resume(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let id = id.to_string();
+    let waiting = waiting_for(&app, viewer, ("subscription", &id)).await?;
+    Ok(resume_form(&frame, &id, waiting).page(frame))
 }
 
 async fn pause(
@@ -342,13 +353,18 @@ async fn pause(
 }
 
 async fn resume(operator: Operator, frame: Frame, Id(id): Id, fields: Fields) -> Result<Response, Problem> {
+    let (app, viewer) = (Arc::clone(&operator.app), operator.viewer());
     match pauses::resume_subscription(operator, Id(id), note(&fields)).await {
         Ok(Json(change)) => Ok(done_if(
             change.changed,
             &place_of_subscription(id),
             &resumed("The subscription", &change),
         )),
-        Err(problem) => resume_form(&frame, &id.to_string()).again(frame, &fields, problem),
+        Err(problem) => {
+            let id = id.to_string();
+            let waiting = waiting_for(&app, viewer, ("subscription", &id)).await?;
+            resume_form(&frame, &id, waiting).again(frame, &fields, problem)
+        }
     }
 }
 /// The form for both limits; what is empty is the default.

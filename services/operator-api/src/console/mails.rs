@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use chrono::TimeDelta;
+use explain::words;
 use http_api::{Params, Payload, Problem, ReadParams};
 
 use super::act::{ActForm, Asked};
@@ -18,6 +19,7 @@ use crate::app::App;
 use crate::examined::Part;
 use crate::mails::{self, MailDocument, MailParams, RetryPayload};
 use crate::request::{Operator, Viewer};
+use crate::status::{self, MailsDocument};
 
 const HERE: &str = "/console/mails";
 /// Since when failed mails are sent again, in hours, and in words.
@@ -36,8 +38,27 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route("/console/mails/retry", get(ask_to_retry).post(retry))
 }
 
+/// How many mails there are, as the system is now; none while that cannot be found out.
+async fn known(app: Arc<App>, viewer: Viewer) -> Option<MailsDocument> {
+    status::status(State(app), viewer).await.0.mails
+}
+
 /// The form to send mails at once.
-fn retry_form(frame: &Frame, failed: &str) -> ActForm {
+fn retry_form(frame: &Frame, failed: &str, known: Option<&MailsDocument>) -> ActForm {
+    let number = known.map_or_else(
+        || "How many mails wait could not be found out.".to_owned(),
+        |mails| {
+            let waiting = words::of(
+                mails.waiting,
+                "mail waits or is being sent",
+                "mails wait or are being sent",
+            );
+            format!(
+                "{waiting} now, and {} failed within a day.",
+                words::number(mails.failed)
+            )
+        },
+    );
     let none = (String::new(), "No, only those that wait".to_owned());
     let ages = AGES
         .iter()
@@ -46,6 +67,7 @@ fn retry_form(frame: &Frame, failed: &str) -> ActForm {
         id: "retry".to_owned(),
         title: "Send mails at once".to_owned(),
         said: vec![
+            number,
             "All mails that wait become due at once, at most 10,000. With failed ones they are sent again, at most 10,000 more; \
              those about given up, refused and recovered deliveries are gathered in the next mail instead. It cannot be undone."
                 .to_owned(),
@@ -114,13 +136,16 @@ async fn page(
     Params(params): Params<MailParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let status = params.status.clone().unwrap_or_else(|| "PENDING".to_owned());
-    let part = mails::list(State(app), viewer, ReadParams::of(params)).await?.0;
+    let part = mails::list(State(Arc::clone(&app)), viewer, ReadParams::of(params))
+        .await?
+        .0;
+    let known = known(app, viewer).await;
     let failed = if status == "FAILED" { "24" } else { "" };
     Ok(Page(Mails {
         waits: status == "PENDING",
         status,
         part,
-        forms: vec![retry_form(&frame, failed).in_dialog()],
+        forms: vec![retry_form(&frame, failed, known.as_ref()).in_dialog()],
         frame,
     }))
 }
@@ -146,12 +171,14 @@ async fn export(State(app): State<Arc<App>>, _: Viewer, frame: Frame) -> Result<
     export::list(app, &frame, ("mails", &COLUMNS), mails::list).await
 }
 
-async fn ask_to_retry(_: Viewer, frame: Frame) -> Response {
+async fn ask_to_retry(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> Response {
     let failed = frame.asked("failed");
-    retry_form(&frame, &failed).page(frame)
+    let known = known(app, viewer).await;
+    retry_form(&frame, &failed, known.as_ref()).page(frame)
 }
 
 async fn retry(operator: Operator, frame: Frame, fields: Fields) -> Result<Response, Problem> {
+    let (app, viewer) = (Arc::clone(&operator.app), operator.viewer());
     match send(operator, &fields).await {
         Ok(0) => Ok(not_done(
             HERE,
@@ -168,7 +195,10 @@ async fn retry(operator: Operator, frame: Frame, fields: Fields) -> Result<Respo
                 &format!("{mails} due now. The retry worker sends them within seconds."),
             ))
         }
-        Err(problem) => retry_form(&frame, "").again(frame, &fields, problem),
+        Err(problem) => {
+            let known = known(app, viewer).await;
+            retry_form(&frame, "", known.as_ref()).again(frame, &fields, problem)
+        }
     }
 }
 

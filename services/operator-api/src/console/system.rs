@@ -10,16 +10,18 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use explain::words;
 use http_api::Problem;
 
 use super::act::{ActForm, needed_note, note};
 use super::frame::{Frame, Page, done};
+use super::lanes::noun;
 use super::now::{place, tone};
 use super::visit::Fields;
 use crate::app::App;
 use crate::request::{Operator, Viewer};
 use crate::restore;
-use crate::status::{self, Finding, QueueDocument, Severity, StatusDocument};
+use crate::status::{self, Finding, LaneDocument, QueueDocument, Severity, StatusDocument};
 
 /// The pages.
 pub(super) fn routes() -> Router<Arc<App>> {
@@ -78,23 +80,43 @@ async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl
     let mut status = status::status(State(app), viewer).await.0;
     let mut findings = std::mem::take(&mut status.findings);
     findings.retain(|finding| place(finding).is_none_or(|(place, _)| place.starts_with(HERE)));
+    let lanes = status.lanes.as_deref();
     Page(System {
+        rescue: rescue_form(&frame, lanes).in_dialog(),
+        rebuild: rebuild_form(&frame, lanes).in_dialog(),
         status,
         findings,
-        rescue: rescue_form(&frame).in_dialog(),
-        rebuild: rebuild_form(&frame).in_dialog(),
         frame,
     })
 }
 
-fn rescue_form(frame: &Frame) -> ActForm {
+/// The lanes as they are now; none while that cannot be found out.
+async fn lanes(app: Arc<App>, viewer: Viewer) -> Option<Vec<LaneDocument>> {
+    status::status(State(app), viewer).await.0.lanes
+}
+
+/// How many pushes and notifications an act is about.
+fn number(lanes: Option<&[LaneDocument]>, count: fn(&LaneDocument) -> u64) -> String {
+    let Some(lanes) = lanes else {
+        return "how many that is could not be found out".to_owned();
+    };
+    let each = lanes.iter().map(|lane| {
+        let (one, many) = noun(lane.lane);
+        words::of(count(lane), one, many)
+    });
+    format!("{} now", each.collect::<Vec<_>>().join(" and "))
+}
+
+fn rescue_form(frame: &Frame, lanes: Option<&[LaneDocument]>) -> ActForm {
     ActForm {
         id: "rescue".to_owned(),
         title: "Rescue what was lost".to_owned(),
         said: vec![
-            "Every push and notification of both lanes whose lease has run out waits for the queue again at once. The retry \
-             worker does the same by itself every few seconds."
-                .to_owned(),
+            format!(
+                "Every push and notification of both lanes whose lease has run out waits for the queue again at once: {}. The retry \
+                 worker does the same by itself every few seconds.",
+                number(lanes, |lane| lane.lost)
+            ),
             "It is harmless when nothing was lost. It cannot be undone: what is rescued is sent, or given up when it has used \
              up its attempts."
                 .to_owned(),
@@ -104,14 +126,16 @@ fn rescue_form(frame: &Frame) -> ActForm {
     }
 }
 
-fn rebuild_form(frame: &Frame) -> ActForm {
+fn rebuild_form(frame: &Frame, lanes: Option<&[LaneDocument]>) -> ActForm {
     ActForm {
         id: "rebuild".to_owned(),
         title: "Rebuild the broker's content".to_owned(),
         said: vec![
-            "Exchanges, queues and bindings are declared again; then everything of both lanes that is queued and not being \
-             sent waits for the queues once more, and the retry worker puts it there."
-                .to_owned(),
+            format!(
+                "Exchanges, queues and bindings are declared again; then everything of both lanes that is queued and not being \
+                 sent waits for the queues once more, and the retry worker puts it there: {}.",
+                number(lanes, |lane| lane.queued)
+            ),
             "For a broker that was wiped. It is harmless when nothing was lost, and while services run: nothing is sent twice \
              for that. It cannot be undone, and takes up to 25 seconds with a great backlog."
                 .to_owned(),
@@ -122,22 +146,27 @@ fn rebuild_form(frame: &Frame) -> ActForm {
     }
 }
 
-async fn ask_to_rescue(_: Viewer, frame: Frame) -> Response {
-    rescue_form(&frame).page(frame)
+async fn ask_to_rescue(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> Response {
+    rescue_form(&frame, lanes(app, viewer).await.as_deref()).page(frame)
 }
 
-async fn ask_to_rebuild(_: Viewer, frame: Frame) -> Response {
-    rebuild_form(&frame).page(frame)
+async fn ask_to_rebuild(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> Response {
+    rebuild_form(&frame, lanes(app, viewer).await.as_deref()).page(frame)
 }
 
 async fn rescue(operator: Operator, frame: Frame, fields: Fields) -> Result<Response, Problem> {
+    let (app, viewer) = (Arc::clone(&operator.app), operator.viewer());
     match restore::rescue(operator, note(&fields)).await {
         Ok(Json(rescued)) => Ok(done(HERE, &rescued.said())),
-        Err(problem) => rescue_form(&frame).again(frame, &fields, problem),
+        Err(problem) => {
+            let lanes = lanes(app, viewer).await;
+            rescue_form(&frame, lanes.as_deref()).again(frame, &fields, problem)
+        }
     }
 }
 
 async fn rebuild(operator: Operator, frame: Frame, fields: Fields) -> Result<Response, Problem> {
+    let (app, viewer) = (Arc::clone(&operator.app), operator.viewer());
     let rebuilt = match needed_note(&fields) {
         Ok(note) => restore::rebuild(operator, note).await,
         Err(problem) => Err(problem),
@@ -151,6 +180,9 @@ async fn rebuild(operator: Operator, frame: Frame, fields: Fields) -> Result<Res
             );
             Ok(done(HERE, &said))
         }
-        Err(problem) => rebuild_form(&frame).again(frame, &fields, problem),
+        Err(problem) => {
+            let lanes = lanes(app, viewer).await;
+            rebuild_form(&frame, lanes.as_deref()).again(frame, &fields, problem)
+        }
     }
 }

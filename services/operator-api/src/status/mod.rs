@@ -19,8 +19,8 @@ use crate::app::App;
 use crate::request::Viewer;
 
 pub(crate) use document::{
-    LaneDocument, LeaderDocument, PauseDocument, QueueDocument, StatusDocument, TroubleDocument,
-    WebpushDocument,
+    LaneDocument, LeaderDocument, MailsDocument, PauseDocument, QueueDocument, StatusDocument,
+    TroubleDocument, WebpushDocument,
 };
 pub(crate) use finding::{Finding, Severity};
 pub(crate) use shared::{Shared, following};

@@ -185,6 +185,13 @@ async fn mails_are_listed_by_status_and_sent_at_once(rig: &Rig) {
         &browser.see("/console/mails?status=FAILED").await,
         &["ops@acme.example", "?failed=24"],
     );
+    // Pages share a look at the system for a second.
+    eventually("the mails to be counted", async || {
+        let asked = browser.see("/console/mails/retry").await;
+        let number = "1 mail waits or is being sent now, and 1 failed within a day.";
+        asked.contains(number).then_some(())
+    })
+    .await;
     let fields = [("failed", "soon"), ("note", "the server is back")];
     let page = browser.refused("/console/mails/retry", &fields, 422).await;
     holds(&page, &[">the server is back</textarea>", "retry-failed-error"]);
@@ -285,6 +292,10 @@ async fn lost_ones_are_rescued_and_the_broker_is_rebuilt(rig: &Rig) {
     )
     .await;
     holds(&page, &["push.ready", "Partitions", "data-dialog=\"rescue\""]);
+    for form in ["rescue", "rebuild"] {
+        let asked = browser.see(&format!("/console/system/{form}")).await;
+        holds(&asked, &["0 pushes and 0 notifications now"]);
+    }
     let (to, page) = browser
         .act("/console/system/rescue", &[("note", "after the crash")])
         .await;

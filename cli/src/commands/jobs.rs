@@ -365,7 +365,11 @@ pub(crate) fn options(filter: &Value) -> String {
             } else {
                 "'"
             };
-            let name = name.replace("eventType", "event-type");
+            let name = match name.as_str() {
+                "eventType" => "event-type",
+                "url" => "with-url",
+                name => name,
+            };
             format!("--{name} {quote}{value}{quote}")
         });
     let options: Vec<String> = options.collect();

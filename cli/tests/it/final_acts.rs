@@ -71,6 +71,50 @@ async fn a_cancellation_of_many_is_refused_in_a_pipe_with_what_it_would_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn with_all_a_cancellation_goes_on_until_none_is_left_and_says_how_far_it_is() {
+    let waiting = Arc::new(AtomicU32::new(12_000));
+    let cancel = {
+        let waiting = waiting.clone();
+        move |Json(body): Json<Value>| {
+            let now = waiting.load(Ordering::SeqCst);
+            let matching = now.min(5_000);
+            let cancelled = if body["dryRun"] == true { 0 } else { matching };
+            waiting.store(now - cancelled, Ordering::SeqCst);
+            let has_end = body["filter"]["until"].is_string();
+            let left = now - matching;
+            let answer = json!({"matching": matching, "byStatus": {"SCHEDULED": matching}, "left": left, "leftAtLeast": false,
+                                "more": left > 0, "cancelled": cancelled, "delivered": 0});
+            async move {
+                assert!(has_end, "what comes meanwhile is not meant");
+                Json(answer)
+            }
+        }
+    };
+    let url = pretended(Router::new().route("/cancellations", post(cancel))).await;
+    let refused = operator(&format!("{WAITING} --all"), &url);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let told = "this would cancel 12,000 pushes that wait and match --prototype campaign-2026-11";
+    assert!(refused.stderr.contains(told), "{refused:?}");
+    let dry = operator(&format!("{WAITING} --all --dry-run"), &url);
+    assert_eq!(
+        dry.stdout, "5,000 wait and match; 7,000 more match than are cancelled at once; nothing was done\n",
+        "{dry:?}"
+    );
+    assert_eq!(waiting.load(Ordering::SeqCst), 12_000);
+    let done = operator(&format!("{WAITING} --all --yes"), &url);
+    assert_eq!(
+        (done.code, &*done.stdout),
+        (Some(0), "12,000 are cancelled\n"),
+        "{done:?}"
+    );
+    assert_eq!(
+        done.stderr,
+        "5,000 are cancelled, 7,000 to go\n10,000 are cancelled, 2,000 to go\n"
+    );
+    assert_eq!(waiting.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn where_nothing_matches_nothing_is_asked() {
     let (router, done) = cancelling(0);
     let url = pretended(router).await;

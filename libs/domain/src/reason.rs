@@ -26,6 +26,20 @@ pub enum PushReason {
 
 named!(PushReason, "reason of a push");
 
+/// The names of those that are told of a notification that waits, but for its last failure.
+pub const WAITS_FOR: [&str; 10] = [
+    "QUOTA",
+    "RATE",
+    "POSTPONED",
+    "BUSY",
+    "WITHHELD",
+    "PAUSED",
+    "UNVERIFIED",
+    "BACKLOG",
+    "RESENT",
+    "REPLAYED",
+];
+
 /// The names of those with which a notification has ended other than by its attempts: what lists are filtered by. Why one waits is told by more
 /// than what is stored with it, see [`NotificationReason::told`].
 pub const ENDED_FOR: [&str; 4] = [
@@ -184,11 +198,10 @@ mod tests {
         for reason in NotificationReason::all() {
             assert_eq!(reason.as_str().parse(), Ok(reason.clone()));
         }
-        let all: Vec<_> = NotificationReason::all().collect();
-        assert!(
-            ENDED_FOR
-                .iter()
-                .all(|name| all.iter().any(|one| one.as_str() == *name))
+        assert_eq!(
+            names,
+            [&WAITS_FOR[..], &ENDED_FOR].concat(),
+            "it waits for one, or has ended for one"
         );
         let failure: NotificationReason = "delivery/http/503/json".parse().unwrap();
         assert_eq!(

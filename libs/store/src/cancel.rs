@@ -62,14 +62,20 @@ pub struct ToCancel {
     pub oldest: Option<DateTime<Utc>>,
     /// When the last of them was accepted.
     pub newest: Option<DateTime<Utc>>,
-    /// Whether more may match.
+    /// How many more were found that match after these; all of them unless not all were looked at.
+    pub left: u64,
+    /// Whether more may match than these.
     pub more: bool,
+    /// Whether not all were looked at: then there may be more than `left`.
+    pub at_least: bool,
     parts: usize,
 }
 
 impl ToCancel {
     pub(crate) fn add(&mut self, id: Uuid, status: &'static str, accepted_at: DateTime<Utc>) {
         if self.ids.len() >= CANCELLED_MAX {
+            self.left += 1;
+            self.more = true;
             return;
         }
         self.ids.push(id);
@@ -81,8 +87,11 @@ impl ToCancel {
     /// Counts a part of a list that was looked through. Whether another one is looked at that goes on with it.
     pub(crate) fn goes_on(&mut self, has_next: bool) -> bool {
         self.parts += 1;
-        self.more = self.ids.len() >= CANCELLED_MAX || has_next && self.parts >= PARTS_MAX;
-        has_next && !self.more
+        if has_next && self.parts >= PARTS_MAX {
+            self.at_least = true;
+            self.more = true;
+        }
+        has_next && !self.at_least
     }
 }
 
@@ -163,4 +172,41 @@ pub(crate) async fn commit_all(
     entry.record(&mut transaction).await?;
     transaction.commit().await?;
     Ok(many)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(count: usize) -> ToCancel {
+        let mut found = ToCancel::default();
+        for _ in 0..count {
+            found.add(Uuid::nil(), "RETRY", DateTime::UNIX_EPOCH);
+        }
+        found
+    }
+
+    #[test]
+    fn what_is_left_after_those_that_are_cancelled_at_once_is_counted() {
+        let most = found(CANCELLED_MAX);
+        assert_eq!((most.ids.len(), most.left, most.more), (CANCELLED_MAX, 0, false));
+        let over = found(CANCELLED_MAX + 2);
+        assert_eq!((over.ids.len(), over.left, over.more), (CANCELLED_MAX, 2, true));
+        assert_eq!(
+            over.by_status.values().sum::<u64>(),
+            CANCELLED_MAX as u64,
+            "of those alone that are cancelled"
+        );
+    }
+
+    #[test]
+    fn counting_ends_with_the_list_or_after_so_many_parts_of_it() {
+        let mut whole = found(1);
+        assert!(whole.goes_on(true) && !whole.goes_on(false));
+        assert_eq!((whole.more, whole.at_least), (false, false));
+        let mut endless = ToCancel::default();
+        let parts = (1..).take_while(|_| endless.goes_on(true)).count();
+        assert_eq!(parts, PARTS_MAX - 1);
+        assert_eq!((endless.more, endless.at_least, endless.left), (true, true, 0));
+    }
 }

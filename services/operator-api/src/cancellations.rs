@@ -9,6 +9,7 @@ use std::sync::Arc;
 use axum::Json;
 use chrono::{DateTime, Utc};
 use domain::push::PushStatus;
+use domain::reason::{NotificationReason, WAITS_FOR};
 use http_api::{FieldCode, FieldProblem, Payload, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -61,10 +62,27 @@ pub(crate) struct WaitingFilter {
     /// Notifications of this subscription.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) subscription: Option<Uuid>,
+    /// Notifications of subscriptions with this in their URL as it is now; refused where more than 1,000 have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "acme.example")]
+    pub(crate) url: Option<String>,
     /// Notifications of events of this type.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "domain.created")]
     pub(crate) event_type: Option<String>,
+    /// Told with this reason in the lists of what waits: QUOTA, RATE, POSTPONED, BUSY, WITHHELD, PAUSED, UNVERIFIED, BACKLOG, RESENT or REPLAYED
+    /// of notifications, REPLAYED of pushes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "PAUSED")]
+    pub(crate) reason: Option<String>,
+    /// Notifications of which the endpoint answered the last attempt with this status code, or with one of a class, such as 5xx.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "503")]
+    pub(crate) code: Option<String>,
+    /// Notifications of which the last attempt failed in this way: HTTP, TIMEOUT, DNS, TLS, CONNECT, PROTOCOL, EGRESS or OTHER.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "TIMEOUT")]
+    pub(crate) error: Option<String>,
     /// Accepted at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) since: Option<DateTime<Utc>>,
@@ -97,9 +115,14 @@ pub(crate) struct CancellationPayload {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Cancellation)]
 pub(crate) struct CancellationDocument {
-    /// How many were found that wait and match; at most 5,000.
+    /// How many were found that wait and match; at most 5,000, which are those that are cancelled.
     #[schema(example = 412)]
     pub(crate) matching: u64,
+    /// How many more were found after these, for which to ask again; up to 20,000 are found in all.
+    #[schema(example = 0)]
+    pub(crate) left: u64,
+    /// Whether not all were looked at: then more than `left` may match.
+    pub(crate) left_at_least: bool,
     /// The same by status.
     #[schema(value_type = BTreeMap<String, u64>, example = json!({"SCHEDULED": 400, "RETRY": 12}))]
     pub(crate) by_status: BTreeMap<&'static str, u64>,
@@ -119,6 +142,7 @@ pub(crate) struct CancellationDocument {
 
 /// Cancels what waits and matches, at most 5,000 at once. It ends as GIVEN_UP with the reason CANCELLED.
 ///
+/// Of more than that `more` is true: the same request, asked again, goes on with those that are left, and each has its own entry in the audit log.
 /// That is final: no replay and no resend sends it. Dead letters are discarded from the beginning, with the note. What had been delivered and was to
 /// be sent again is SENT as before and has no dead letter. With `dryRun` nothing is changed.
 #[utoipa::path(
@@ -137,14 +161,14 @@ pub(crate) async fn create(
         false => note::required(payload.note.as_deref()).map(Some),
     };
     let (note, lane) = note::with(note, check(&payload))?;
-    let finding = Box::pin(find(&operator.app, lane, &payload.filter));
-    let found = http_api::by(operator.deadline, ("what waits", "read"), finding).await??;
+    let found = find(&operator, lane, &payload.filter).await?;
     let mut many = CancelledMany::default();
     if !payload.dry_run && !found.ids.is_empty() {
         if found.ids.len() > WITHOUT_ASKING {
             operator.require_recent()?;
         }
         let (act, store) = (operator.act(note), &operator.app.store);
+        // A URL may be of several resellers: then it is about the lane, and says how many were whose.
         let whose = notifications_of(&payload.filter)?.of;
         // What moved on since it was found may be in another status than the one that was asked for.
         let (chosen, status) = (json!(payload.filter), payload.filter.status.as_deref());
@@ -167,6 +191,8 @@ pub(crate) async fn create(
     }
     Ok(Json(CancellationDocument {
         matching: found.ids.len() as u64,
+        left: found.left,
+        left_at_least: found.at_least,
         by_status: found.by_status,
         oldest: found.oldest,
         newest: found.newest,
@@ -191,7 +217,10 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
     let of_notifications = [
         ("reseller", filter.reseller.is_some()),
         ("subscription", filter.subscription.is_some()),
+        ("url", filter.url.is_some()),
         ("eventType", filter.event_type.is_some()),
+        ("code", filter.code.is_some()),
+        ("error", filter.error.is_some()),
     ];
     let others = match lane {
         Some(Lane::Push) => &of_notifications[..],
@@ -211,6 +240,16 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
         let detail = format!("must be one of {}: nothing else waits", waiting.join(", "));
         wrong.push(FieldProblem::new("filter.status", detail).coded(FieldCode::UnknownValue));
     }
+    if let (Some(lane), Some(reason)) = (lane, filter.reason.as_deref()) {
+        let reasons = reasons_of(lane);
+        if !reasons.contains(&reason) {
+            let detail = format!(
+                "must be one of {}: nothing waits for another one",
+                reasons.join(", ")
+            );
+            wrong.push(FieldProblem::new("filter.reason", detail).coded(FieldCode::UnknownValue));
+        }
+    }
     if json!(filter).as_object().is_none_or(serde_json::Map::is_empty) {
         let detail =
             "must say something: of a whole lane nothing is cancelled by mistake; `since` alone would do";
@@ -222,8 +261,19 @@ fn check(payload: &CancellationPayload) -> Result<Lane, Problem> {
     }
 }
 
+/// The reasons that are told of what waits in a lane.
+pub(crate) fn reasons_of(lane: Lane) -> &'static [&'static str] {
+    match lane {
+        Lane::Push => &["REPLAYED"],
+        Lane::Reseller => &WAITS_FOR,
+    }
+}
+
 /// What is wrong with a word of the filter, as the lists say it, is wrong with a member of the body.
-fn in_body(problem: &Problem) -> Problem {
+fn in_body(problem: Problem) -> Problem {
+    if problem.errors().is_empty() {
+        return problem;
+    }
     let wrong = problem.errors().iter().map(|wrong| {
         let field = format!("filter.{}", wrong.field);
         FieldProblem {
@@ -235,21 +285,30 @@ fn in_body(problem: &Problem) -> Problem {
 }
 
 /// Finds what waits and matches, as far as it is cancelled at once.
-async fn find(
-    app: &App,
-    lane: Lane,
-    filter: &WaitingFilter,
-) -> Result<Result<ToCancel, Problem>, store::Error> {
-    Ok(match lane {
-        Lane::Push => match pushes_of(filter) {
-            Ok(filter) => app.store.pushes_to_cancel(&filter).await?.ok_or_else(not_indexed),
-            Err(problem) => Err(in_body(&problem)),
-        },
-        Lane::Reseller => match notifications_of(filter) {
-            Ok(search) => Ok(app.store.notifications_to_cancel(&search).await?),
-            Err(problem) => Err(in_body(&problem)),
-        },
-    })
+async fn find(operator: &Operator, lane: Lane, filter: &WaitingFilter) -> Result<ToCancel, Problem> {
+    let (app, deadline) = (&operator.app, operator.deadline);
+    let what = ("what waits", "read");
+    match lane {
+        Lane::Push => {
+            let filter = pushes_of(filter).map_err(in_body)?;
+            let finding = Box::pin(app.store.pushes_to_cancel(&filter));
+            let found = http_api::by(deadline, what, finding).await?;
+            found.ok_or_else(not_indexed)
+        }
+        Lane::Reseller => {
+            let mut search = notifications_of(filter).map_err(in_body)?;
+            if let Some(url) = &filter.url {
+                let which = (url.as_str(), filter.reseller.as_deref());
+                let with_url = notifications::with_url(app, operator.viewer(), which).await;
+                search.of = with_url.map_err(in_body)?;
+            }
+            // Each text is a reason, and those that are known have been told from others.
+            let reason: Option<NotificationReason> =
+                filter.reason.as_deref().and_then(|name| name.parse().ok());
+            let finding = Box::pin(app.store.notifications_to_cancel(&search, reason.as_ref()));
+            http_api::by(deadline, what, finding).await
+        }
+    }
 }
 
 fn pushes_of(filter: &WaitingFilter) -> Result<PushFilter, Problem> {
@@ -258,7 +317,7 @@ fn pushes_of(filter: &WaitingFilter) -> Result<PushFilter, Problem> {
         prototype: filter.prototype.clone(),
         platform: filter.platform.clone(),
         status: filter.status.clone(),
-        reason: None,
+        reason: filter.reason.clone(),
         since: filter.since,
         until: filter.until,
         ended_since: None,
@@ -269,12 +328,16 @@ fn pushes_of(filter: &WaitingFilter) -> Result<PushFilter, Problem> {
     })
 }
 
+/// What the filter says, but for `url`, which is to be looked up, and for the reason, which is told by more than what is stored.
 fn notifications_of(filter: &WaitingFilter) -> Result<NotificationSearch, Problem> {
     notifications::read(&NotificationParams {
         reseller: filter.reseller.clone(),
         subscription: filter.subscription,
+        url: filter.url.clone(),
         status: filter.status.clone(),
         event_type: filter.event_type.clone(),
+        code: filter.code.clone(),
+        error: filter.error.clone(),
         since: filter.since,
         until: filter.until,
         ..NotificationParams::default()

@@ -217,7 +217,7 @@ pub(crate) async fn list(
 }
 
 /// Those of the subscriptions with this in their URL. Of more than can be searched together none is left out unsaid.
-async fn with_url(
+pub(crate) async fn with_url(
     app: &App,
     viewer: Viewer,
     (url, reseller): (&str, Option<&str>),

@@ -137,7 +137,7 @@ async fn find(
     (subscription, search): (Uuid, &NotificationSearch),
 ) -> Result<ToCancel, Problem> {
     app.subscription(reseller, subscription).await?;
-    let finding = Box::pin(app.store.notifications_to_cancel(search));
+    let finding = Box::pin(app.store.notifications_to_cancel(search, None));
     http_api::by(reseller.deadline, ("what waits", "read"), finding).await
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{Common, identifier};
 use crate::age::Age;
-use crate::commands::cancel::{NOTIFICATIONS, cancel_many, confirm_one, delivered, more};
+use crate::commands::cancel::{Extent, NOTIFICATIONS, cancel_many, confirm_one, delivered, more};
 use crate::commands::jobs::options;
 use crate::confirm::Yes;
 use crate::output::{self, JsonArgs};
@@ -113,9 +113,9 @@ pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<()> {
         (None, Some(id)) => {
             let path = format!("/subscriptions/{id}/cancellations");
             let which = format!("--subscription {id} {}", options(&filter));
-            let what = (NOTIFICATIONS, &*which);
+            let (what, ask) = ((NOTIFICATIONS, &*which), (args.yes, Extent::Once));
             let portal = portal()?;
-            cancel_many(&portal, &path, &args.body(filter), what, args.yes).await?
+            cancel_many(&portal, &path, &args.body(filter), what, ask).await?
         }
         (None, None) => bail!("name a notification, or give --subscription"),
     };

@@ -15,7 +15,7 @@ impl Store {
         let mut found = ToCancel::default();
         for status in PushStatus::WAITING {
             let is_wanted = filter.statuses.is_empty() || filter.statuses.contains(&status);
-            if found.more || !is_wanted {
+            if found.at_least || !is_wanted {
                 continue;
             }
             let list = PushFilter {

@@ -3,41 +3,70 @@
 use std::collections::BTreeMap;
 
 use domain::notification::{NotificationId, NotificationStatus};
+use domain::reason::NotificationReason;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::locked::subject;
-use super::{NotificationSearch, NotificationsOf};
+use super::{NotificationFound, NotificationSearch, NotificationsOf};
 use crate::cancel::{self, Cancellation, CancelledMany, Found, PART, ToCancel};
-use crate::{Act, Error, Store};
+use crate::{Act, Error, Store, column};
 
 impl Store {
-    /// What waits and matches, as far as it is cancelled at once.
-    pub async fn notifications_to_cancel(&self, search: &NotificationSearch) -> Result<ToCancel, Error> {
+    /// What waits and matches, as far as it is cancelled at once; with `waits_for`, what that is told of as its reason.
+    pub async fn notifications_to_cancel(
+        &self,
+        search: &NotificationSearch,
+        waits_for: Option<&NotificationReason>,
+    ) -> Result<ToCancel, Error> {
         let mut found = ToCancel::default();
+        // A pause is told of whatever is stored; any other reason is told only where it is stored too, which spares reading the others.
+        let stored = waits_for.filter(|reason| **reason != NotificationReason::Paused);
         for status in NotificationStatus::WAITING {
             let is_wanted = search.statuses.is_empty() || search.statuses.contains(&status);
-            if found.more || !is_wanted {
+            if found.at_least || !is_wanted {
                 continue;
             }
             let list = NotificationSearch {
                 statuses: vec![status],
+                reasons: stored.cloned().into_iter().collect(),
                 ..search.clone()
             };
             let mut after = None;
             loop {
                 let part = self.search_notifications(&list, after, PART).await?;
-                for notification in part.items.iter().filter(|notification| !notification.claimed) {
+                after = part.next;
+                let mut waiting = part.items;
+                waiting.retain(|notification| !notification.claimed);
+                if let Some(reason) = waits_for {
+                    self.retain_told(&mut waiting, reason).await?;
+                }
+                for notification in waiting {
                     found.add(notification.id.uuid(), status.as_str(), notification.accepted_at);
                 }
-                after = part.next;
                 if !found.goes_on(after.is_some()) {
                     break;
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Leaves out those of which another reason is told.
+    async fn retain_told(
+        &self,
+        waiting: &mut Vec<NotificationFound>,
+        reason: &NotificationReason,
+    ) -> Result<(), Error> {
+        let subscriptions = column(waiting, |notification| notification.subscription);
+        let held = self.held_back(&subscriptions).await?;
+        waiting.retain(|notification| {
+            let held = held.get(&notification.subscription).copied().unwrap_or_default();
+            let stored = notification.reason.clone();
+            NotificationReason::told(stored, notification.status, held).as_ref() == Some(reason)
+        });
+        Ok(())
     }
 
     /// Cancels a notification that waits or is queued. A place in a quota that it has is used up. One that was accepted before it

@@ -214,7 +214,7 @@ async fn notifications_of_several_statuses_come_the_newest_first_unless_all_wait
             let found = all_notifications(&store, &cancelled, limit).await;
             assert_eq!(found, [made[4]], "{of:?}, {limit}");
         }
-        let found = store.notifications_to_cancel(&waiting).await.unwrap();
+        let found = store.notifications_to_cancel(&waiting, None).await.unwrap();
         assert_eq!(found.ids.len(), 2, "each of them along its own index");
     }
 }

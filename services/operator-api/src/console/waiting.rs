@@ -51,7 +51,7 @@ const ANY: &str = "ANY";
 const UNDELIVERED: &str = "FAILED,GIVEN_UP";
 
 /// The fields of the form of filters.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "status",
     "reason",
     "device",
@@ -59,6 +59,7 @@ const FIELDS: [&str; 17] = [
     "platform",
     "reseller",
     "subscription",
+    "url",
     "eventId",
     "eventType",
     "value",
@@ -92,6 +93,7 @@ struct WaitingParams {
     platform: Option<String>,
     reseller: Option<String>,
     subscription: Option<String>,
+    url: Option<String>,
     event_id: Option<String>,
     event_type: Option<String>,
     value: Option<String>,
@@ -138,6 +140,7 @@ impl WaitingParams {
             &self.platform,
             &self.reseller,
             &self.subscription,
+            &self.url,
             &self.event_id,
             &self.event_type,
             &self.value,
@@ -476,7 +479,7 @@ async fn of_notifications(
         reseller: params.reseller.clone(),
         subscription: subscription
             .map_err(|_| Problem::query("subscription", "must be the identifier of a subscription"))?,
-        url: None,
+        url: params.url.clone(),
         event_id: params.event_id.clone(),
         status: one(status),
         // Other reasons are told by more than what is stored: they are looked for among what is told.

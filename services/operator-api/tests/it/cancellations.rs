@@ -132,6 +132,64 @@ async fn what_is_cancelled_is_found_in_the_audit_log_by_what_it_was_of(rig: &Rig
 }
 
 #[testkit::test]
+async fn notifications_are_cancelled_by_what_the_lists_of_waiting_are_filtered_by(rig: &Rig) {
+    let paused = SubscriptionRow::active().make(&rig.it.pool).await;
+    let other = SubscriptionRow::active()
+        .reseller("bolt")
+        .url("https://hooks.bolt.example/in")
+        .make(&rig.it.pool)
+        .await;
+    rig.act(
+        &format!("/subscriptions/{paused}/pause"),
+        &json!({"note": "it is moved"}),
+        200,
+    )
+    .await;
+    for (subscription, reseller) in [(paused, "acme"), (other, "bolt")] {
+        for state in [
+            domain::notification::NotificationState::Scheduled,
+            domain::notification::NotificationState::Retry,
+        ] {
+            NotificationRow::in_state(state, subscription)
+                .reseller(reseller)
+                .make(&rig.it.pool)
+                .await;
+        }
+    }
+    let count = async |filter: Value| {
+        let body = json!({"lane": "reseller", "filter": filter, "dryRun": true});
+        let counted = cancel(rig, body).await;
+        assert_eq!(
+            (&counted["left"], &counted["leftAtLeast"]),
+            (&json!(0), &json!(false)),
+            "{counted}"
+        );
+        counted["matching"].clone()
+    };
+    for (filter, matching) in [
+        (json!({"reason": "PAUSED"}), 1),
+        (json!({"url": "bolt.example"}), 2),
+        (json!({"url": "bolt.example", "reseller": "acme"}), 0),
+        (json!({"url": "bolt.example", "reason": "PAUSED"}), 0),
+        (json!({"code": "418"}), 0),
+        (json!({"error": "EGRESS"}), 0),
+        (json!({"since": "2020-01-01T00:00:00Z"}), 4),
+    ] {
+        assert_eq!(count(filter.clone()).await, json!(matching), "{filter}");
+    }
+    let of_url = json!({"lane": "reseller", "filter": {"url": "bolt.example"}, "note": "it is gone"});
+    assert_eq!(cancel(rig, of_url).await["cancelled"], json!(2));
+    let log = rig.all("/audit?action=notification.cancel-many", 10).await;
+    assert_eq!(
+        (&log[0]["subject"], &log[0]["details"]),
+        (
+            &json!("lane/reseller"),
+            &json!({"cancelled": 2, "filter": {"url": "bolt.example"}, "resellers": {"bolt": 2}})
+        )
+    );
+}
+
+#[testkit::test]
 async fn a_whole_lane_and_what_does_not_wait_are_not_meant(rig: &Rig) {
     for (body, field) in [
         (json!({"filter": {"status": "RETRY"}, "note": "a"}), "lane"),
@@ -143,6 +201,22 @@ async fn a_whole_lane_and_what_does_not_wait_are_not_meant(rig: &Rig) {
         (
             json!({"lane": "push", "filter": {"reseller": "acme"}, "note": "a"}),
             "filter.reseller",
+        ),
+        (
+            json!({"lane": "push", "filter": {"url": "acme.example"}, "note": "a"}),
+            "filter.url",
+        ),
+        (
+            json!({"lane": "push", "filter": {"reason": "QUOTA"}, "note": "a"}),
+            "filter.reason",
+        ),
+        (
+            json!({"lane": "reseller", "filter": {"reason": "EXPIRED"}, "note": "a"}),
+            "filter.reason",
+        ),
+        (
+            json!({"lane": "reseller", "filter": {"code": "99"}, "note": "a"}),
+            "filter.code",
         ),
         (
             json!({"lane": "push", "filter": {"platform": "TV"}, "note": "a"}),

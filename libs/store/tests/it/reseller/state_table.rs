@@ -348,7 +348,7 @@ async fn cancelling_many_mirrors_the_domain(pool: PgPool) {
         of: NotificationsOf::Subscription(subscription),
         ..NotificationSearch::default()
     };
-    let mut found = store.notifications_to_cancel(&search).await.unwrap().ids;
+    let mut found = store.notifications_to_cancel(&search, None).await.unwrap().ids;
     found.sort_unstable();
     wanted.sort_unstable();
     assert_eq!(found, wanted);

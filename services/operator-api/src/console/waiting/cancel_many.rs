@@ -5,9 +5,11 @@ use std::sync::Arc;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
+use domain::counted::number;
 use http_api::{Params, Payload, Problem};
 use pages::TYPED_ABOVE;
 use serde::Deserialize;
+use store::Lane;
 use url::form_urlencoded;
 use uuid::Uuid;
 
@@ -36,7 +38,11 @@ struct Chosen {
     platform: Option<String>,
     reseller: Option<String>,
     subscription: Option<Uuid>,
+    url: Option<String>,
+    reason: Option<String>,
     event_type: Option<String>,
+    code: Option<String>,
+    error: Option<String>,
     since: Option<String>,
     until: Option<String>,
     counted: Option<u64>,
@@ -45,12 +51,9 @@ struct Chosen {
 /// Where what a list shows is cancelled; none when it is filtered by what only a list knows, or by nothing, or shows what has ended.
 pub(super) fn place(params: &WaitingParams) -> Option<String> {
     let only_listed = [
-        &params.reason,
         &params.device,
         &params.event_id,
         &params.value,
-        &params.code,
-        &params.error,
         &params.ended_since,
         &params.ended_until,
         &params.late_by_seconds,
@@ -58,11 +61,21 @@ pub(super) fn place(params: &WaitingParams) -> Option<String> {
     // It is cancelled in one status, or in all that wait.
     let status = params.status.clone().filter(|status| status != ALL_THAT_WAITS);
     let waits = status.as_deref().is_none_or(|status| WAITING.contains(&status));
+    let lane = match params.is_push() {
+        true => Lane::Push,
+        false => Lane::Reseller,
+    };
+    // With the others it has ended.
+    let reasons = cancellations::reasons_of(lane);
+    let waits = waits
+        && params
+            .reason
+            .as_deref()
+            .is_none_or(|reason| reasons.contains(&reason));
     if only_listed.iter().any(|word| word.is_some()) || !waits || !(params.filters() || status.is_some()) {
         return None;
     }
-    let lane = if params.is_push() { "push" } else { "reseller" };
-    let lane = Some(lane.to_owned());
+    let lane = Some(lane.as_str().to_owned());
     let words = [
         ("lane", &lane),
         ("status", &status),
@@ -70,7 +83,11 @@ pub(super) fn place(params: &WaitingParams) -> Option<String> {
         ("platform", &params.platform),
         ("reseller", &params.reseller),
         ("subscription", &params.subscription),
+        ("url", &params.url),
+        ("reason", &params.reason),
         ("eventType", &params.event_type),
+        ("code", &params.code),
+        ("error", &params.error),
         ("since", &params.since),
         ("until", &params.until),
     ];
@@ -93,7 +110,11 @@ impl Chosen {
                 platform: self.platform.clone(),
                 reseller: self.reseller.clone(),
                 subscription: self.subscription,
+                url: self.url.clone(),
+                reason: self.reason.clone(),
                 event_type: self.event_type.clone(),
+                code: self.code.clone(),
+                error: self.error.clone(),
                 since: super::moment("since", self.since.as_deref())?,
                 until: super::moment("until", self.until.as_deref())?,
             },
@@ -115,6 +136,18 @@ impl Chosen {
     }
 }
 
+/// What is said of those that match after the ones that are cancelled at once.
+fn more(counted: &CancellationDocument) -> String {
+    let least = match (counted.more, counted.left_at_least, counted.left) {
+        (false, ..) => return String::new(),
+        (true, _, 0) => return " More may match: they are counted again after these.".to_owned(),
+        (true, true, _) => "At least ",
+        (true, false, _) => "",
+    };
+    let left = number(counted.left);
+    format!(" {least}{left} more match: they are counted again after these.")
+}
+
 fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActForm {
     let (count, is_push) = (counted.matching, chosen.is_push());
     let many = match (is_push, count) {
@@ -128,11 +161,6 @@ fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActFo
         .iter()
         .map(|(status, count)| format!("{} {status}", frame.number(*count)))
         .collect();
-    let more = if counted.more {
-        " More may match than are cancelled at once: what is left is counted again afterwards."
-    } else {
-        ""
-    };
     let again = if is_push {
         "no replay sends them"
     } else {
@@ -145,13 +173,14 @@ fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActFo
     };
     let said = vec![
         format!(
-            "{} {many} that wait now: {}.{more}",
+            "{} {many} that wait now: {}.{}",
             frame.number(count),
             if by_status.is_empty() {
                 "none".to_owned()
             } else {
                 by_status.join(", ")
-            }
+            },
+            more(counted)
         ),
         format!(
             "They end as given up, and {again}: this cannot be undone. Their dead letters are discarded from the beginning, with your note. \
@@ -178,7 +207,11 @@ fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActFo
         id: "cancel-many".to_owned(),
         title: format!("Cancel {} {many}", frame.number(count)),
         said,
-        button: "Cancel them",
+        button: if counted.left > 0 {
+            "Cancel the next 5,000"
+        } else {
+            "Cancel them"
+        },
         is_dangerous: true,
         expected: (count > TYPED_ABOVE).then(|| count.to_string()),
         ..ActForm::new(frame, format!("{HERE}?{action}"), chosen.back().to_owned())
@@ -250,5 +283,72 @@ async fn cancel(
             let counted = count(&operator, &chosen).await?;
             form(&frame, &chosen, &counted).again(frame, &fields, problem)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_list_leads_to_the_cancellation_of_what_both_can_be_asked_for_alone() {
+        let of = |change: fn(&mut WaitingParams)| {
+            let mut params = WaitingParams {
+                lane: Some("reseller".to_owned()),
+                ..WaitingParams::default()
+            };
+            change(&mut params);
+            place(&params)
+        };
+        let paused = of(|params| params.reason = Some("PAUSED".to_owned()));
+        assert_eq!(
+            paused.as_deref(),
+            Some("/console/waiting/cancel?lane=reseller&reason=PAUSED")
+        );
+        let failing = of(|params| {
+            params.url = Some("acme.example".to_owned());
+            params.code = Some("5xx".to_owned());
+        });
+        assert_eq!(
+            failing.as_deref(),
+            Some("/console/waiting/cancel?lane=reseller&url=acme.example&code=5xx")
+        );
+        for ended_or_only_listed in [
+            of(|params| params.reason = Some("EXPIRED".to_owned())),
+            of(|params| params.value = Some("example.org".to_owned())),
+            of(|_| ()),
+        ] {
+            assert_eq!(ended_or_only_listed, None);
+        }
+    }
+
+    #[test]
+    fn how_many_are_left_after_those_that_are_cancelled_at_once_is_said() {
+        let counted = |left, at_least| CancellationDocument {
+            matching: 5_000,
+            left,
+            left_at_least: at_least,
+            by_status: BTreeMap::new(),
+            oldest: None,
+            newest: None,
+            more: left > 0 || at_least,
+            cancelled: 0,
+            delivered: 0,
+        };
+        assert_eq!(more(&counted(0, false)), "");
+        assert_eq!(
+            more(&counted(1_200, false)),
+            " 1,200 more match: they are counted again after these."
+        );
+        assert_eq!(
+            more(&counted(15_000, true)),
+            " At least 15,000 more match: they are counted again after these."
+        );
+        assert_eq!(
+            more(&counted(0, true)),
+            " More may match: they are counted again after these."
+        );
     }
 }

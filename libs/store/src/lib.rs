@@ -63,8 +63,8 @@ pub use cutoff::Cutoff;
 pub use dead_letters::{
     BrokerDeadLetter, DeadLetterCursor, DeadLetterFilter, DeadLetterGroup, DeadLetterGroupKey,
     DeadLetterGroupNote, DeadLetterGroups, DeadLetterHistory, DeadLetterHours, DeadLetterLane,
-    DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterSubject, DeadLetterView,
-    DeadLettersByReseller, ResellerDeadLetters,
+    DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterSubject, DeadLetterTimeline,
+    DeadLetterView, DeadLettersBy, DeadLettersByReseller, Hours, ResellerDeadLetters,
 };
 pub use error::{Error, singly, within};
 pub use examined::Examined;

@@ -28,6 +28,7 @@ fn table_of(document: &Value) -> Table {
         Column::whole("dead letters"),
         Column::whole("reseller").name(),
         Column::whole("mostly").spare(1),
+        Column::whole("first").spare(5),
         Column::whole("last").spare(3),
         Column::whole("the last one").spare(4),
         Column::prose("detail").spare(2),
@@ -42,6 +43,7 @@ fn table_of(document: &Value) -> Table {
             format!("{}{more}", cell(reseller, "/count")),
             cell(reseller, "/resellerId"),
             cell(reseller, "/fingerprint"),
+            super::seconds(&cell(reseller, "/firstSeen")),
             super::seconds(&cell(reseller, "/lastSeen")),
             cell(reseller, "/sample/id"),
             cell(reseller, "/sample/detail"),
@@ -61,12 +63,11 @@ mod tests {
         let of = |at_least: bool| {
             let document = json!({"items": [{
                 "resellerId": "acme", "count": 250, "atLeast": at_least, "fingerprint": "delivery/http/503/html",
-                "lastSeen": "2026-11-21T12:00:00.123Z", "sample": {"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "detail": "503"}
+                "firstSeen": "2026-11-20T09:00:00Z", "lastSeen": "2026-11-21T12:00:00.123Z", "sample": {"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "detail": "503"}
             }], "total": 1});
             table_of(&document).tsv()
         };
-        let rest =
-            "\tacme\tdelivery/http/503/html\t2026-11-21T12:00:00Z\t019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d\t503";
+        let rest = "\tacme\tdelivery/http/503/html\t2026-11-20T09:00:00Z\t2026-11-21T12:00:00Z\t019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d\t503";
         assert!(of(true).ends_with(&format!("250 or more{rest}")), "{}", of(true));
         assert!(of(false).ends_with(&format!("\n250{rest}")), "{}", of(false));
     }

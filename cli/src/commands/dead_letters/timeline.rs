@@ -1,30 +1,29 @@
 //! `postrider dead-letters timeline`.
 
 use clap::Args;
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::builder::PossibleValuesParser;
+use domain::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
+use super::filter::FilterArgs;
 use crate::operator::Common;
 use crate::output::{self, Column, Form, Table};
 use crate::shown::{cell, items};
 
 #[derive(Debug, Args)]
 pub(crate) struct TimelineArgs {
-    /// Of this lane.
-    #[arg(long, value_parser = PossibleValuesParser::new(["push", "reseller"]))]
-    lane: Option<String>,
-    /// Of this kind of failure; `*` at the end stands for anything.
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
-    fingerprint: Option<String>,
-    /// Where the failure was, as the list of groups names it.
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
-    target: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// By what: the cause and its place, the place, or whose they are.
+    #[arg(long, default_value = "cause", value_parser = PossibleValuesParser::new(["cause", "endpoint", "reseller"]))]
+    by: String,
     /// In this state.
     #[arg(long, default_value = "ALL", value_parser = PossibleValuesParser::new(["OPEN", "REPLAYED", "DISCARDED", "ALL"]))]
     state: String,
-    /// The hours up to now.
-    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=672))]
-    hours: u32,
+    /// The hours up to now, or to --until; 24 unless --since or --newer-than says where they begin.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=672),
+        conflicts_with_all = ["since", "newer_than"])]
+    hours: Option<u32>,
     /// How many groups.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=300))]
     limit: u32,
@@ -34,43 +33,56 @@ pub(crate) struct TimelineArgs {
 
 /// Counts dead letters by the hour.
 pub(crate) async fn run(args: &TimelineArgs) -> anyhow::Result<()> {
-    let query = [
-        ("lane", args.lane.clone()),
-        ("fingerprint", args.fingerprint.clone()),
-        ("target", args.target.clone()),
-        ("state", Some(args.state.clone())),
-        ("hours", Some(args.hours.to_string())),
-        ("limit", Some(args.limit.to_string())),
-    ];
     let api = args.common.operator.connect()?;
+    let filter = args.filter.found(&api).await?;
+    let mut query = filter.filter(SystemClock.now());
+    query.insert("by".to_owned(), args.by.as_str().into());
+    query.insert("state".to_owned(), args.state.as_str().into());
+    query.insert("limit".to_owned(), args.limit.into());
+    if let Some(hours) = args.hours {
+        query.insert("hours".to_owned(), hours.into());
+    }
     let document: Value = api.get("/dead-letters/timeline", &query).await?;
     let form = args.common.form();
     if form == Form::Json {
         return output::json(&document);
     }
     if items(&document["items"]).is_empty() {
-        output::note(format!("no dead letter was written in the last {} h", args.hours));
+        filter.note_reseller(&api).await?;
+        output::note("no dead letter that matches was written in these hours");
     }
-    form.table(&table_of(&document))
+    form.table(&table_of(&document, &args.by))?;
+    if document["atLeast"] == true {
+        output::note("only the newest are counted one by one: the earlier hours may have had more");
+    }
+    Ok(())
 }
 
-fn table_of(document: &Value) -> Table {
-    let mut table = output::table([
+fn table_of(document: &Value, by: &str) -> Table {
+    // What names a group, and what else tells it from others.
+    let (name, more) = match by {
+        "endpoint" => (("target", "/target"), None),
+        "reseller" => (("reseller", "/resellerId"), None),
+        _ => (("fingerprint", "/fingerprint"), Some(("target", "/target"))),
+    };
+    let mut columns = vec![
         Column::whole("dead letters"),
-        Column::whole("this hour"),
-        Column::whole("fingerprint").name(),
-        Column::whole("target").spare(2),
-        Column::whole("by the hour").spare(1),
-    ]);
+        Column::whole("last hour"),
+        Column::whole(name.0).name(),
+    ];
+    columns.extend(more.map(|(more, _)| Column::whole(more).spare(2)));
+    columns.push(Column::whole("by the hour").spare(1));
+    let mut table = output::table(columns);
     for group in items(&document["items"]) {
         let counts: Vec<u64> = items(&group["counts"]).iter().filter_map(Value::as_u64).collect();
-        table.add_row([
+        let mut cells = vec![
             counts.iter().sum::<u64>().to_string(),
             counts.last().copied().unwrap_or_default().to_string(),
-            cell(group, "/fingerprint"),
-            cell(group, "/target"),
-            bars(&counts),
-        ]);
+            cell(group, name.1),
+        ];
+        cells.extend(more.map(|(_, place)| cell(group, place)));
+        cells.push(bars(&counts));
+        table.add_row(cells);
     }
     table
 }
@@ -102,9 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn a_group_tells_its_sum_and_the_present_hour() {
+    fn a_group_tells_its_sum_and_the_last_hour() {
         let document = json!({"items": [{"fingerprint": "swrve/503", "target": "503", "counts": [2, 0, 3]}]});
-        let shown = table_of(&document).tsv();
+        let shown = table_of(&document, "cause").tsv();
         assert!(shown.ends_with("5\t3\tswrve/503\t503\t▆·█"), "{shown}");
+        let document =
+            json!({"items": [{"fingerprint": null, "target": null, "resellerId": "acme", "counts": [0, 1]}]});
+        let shown = table_of(&document, "reseller").tsv();
+        assert!(shown.ends_with("1\t1\tacme\t·█"), "{shown}");
     }
 }

@@ -19,7 +19,7 @@ pub use archive::{BrokerDeadLetter, DeadLetterLane};
 pub use by_reseller::{DeadLettersByReseller, ResellerDeadLetters};
 pub use filter::{DeadLetterFilter, DeadLetterReason, DeadLetterState};
 pub use groups::{DeadLetterGroup, DeadLetterGroups};
-pub use growth::DeadLetterHours;
+pub use growth::{DeadLetterHours, DeadLetterTimeline, DeadLettersBy, Hours};
 pub use list::{DeadLetterCursor, DeadLetterOrder};
 pub use notes::{DeadLetterGroupKey, DeadLetterGroupNote};
 pub use show::{DeadLetterHistory, DeadLetterSubject};

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use sqlx::PgPool;
 use store::{
     DeadLetterFilter, DeadLetterLane, DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterView,
-    Store,
+    DeadLettersBy, Hours, Store,
 };
 use uuid::Uuid;
 
@@ -366,11 +366,83 @@ async fn groups_of_which_none_was_found_before_counting_was_given_up_say_so(pool
     assert_eq!(grouped().await, (0, 0, true));
 }
 
+/// The last two days, the present hour included.
+fn two_days() -> Hours {
+    let hour = SystemClock.now().duration_trunc(TimeDelta::hours(1)).unwrap();
+    (hour - TimeDelta::hours(47), 48)
+}
+
+/// How many of these were written in each hour.
+fn by_hour(letters: &[&DeadLetterView], (since, hours): Hours) -> Vec<u64> {
+    let mut counts = vec![0; hours];
+    for letter in letters.iter().filter(|letter| letter.created_at >= since) {
+        let hour = (letter.created_at - since).num_hours();
+        if let Some(count) = counts.get_mut(usize::try_from(hour).unwrap()) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+#[testkit::database_test]
+async fn the_hours_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) {
+    make_dead_letters(&pool, 1_200).await;
+    let store = Store::from_pool(pool.clone());
+    let all = all_dead_letters(&pool, &store).await;
+    let hours = two_days();
+    let untimed = filters(SystemClock.now()).into_iter();
+    let untimed = untimed.filter(|it| it.since.is_none() && it.until.is_none() && it.job.is_none());
+    for filter in untimed {
+        let matching: Vec<&DeadLetterView> = all.iter().filter(|letter| matches(&filter, letter)).collect();
+        for by in [DeadLettersBy::Cause, DeadLettersBy::Endpoint] {
+            let found = store
+                .dead_letter_growth(&filter, hours, (by, 1_000))
+                .await
+                .unwrap();
+            assert_eq!(
+                (&found.counts, found.at_least),
+                (&by_hour(&matching, hours), false),
+                "{filter:?}"
+            );
+            let mut expected: BTreeMap<(&str, &str, &str), Vec<&DeadLetterView>> = BTreeMap::new();
+            for letter in &matching {
+                let fingerprint = match by {
+                    DeadLettersBy::Cause => letter.fingerprint.as_str(),
+                    DeadLettersBy::Endpoint => "",
+                };
+                let key = (letter.lane.as_str(), fingerprint, letter.target.as_str());
+                expected.entry(key).or_default().push(letter);
+            }
+            expected.retain(|_, letters| by_hour(letters, hours).iter().any(|count| *count > 0));
+            assert_eq!(found.groups.len(), expected.len(), "{filter:?}");
+            for group in &found.groups {
+                let key = (
+                    group.lane.as_str(),
+                    group.fingerprint.as_str(),
+                    group.target.as_str(),
+                );
+                assert_eq!(
+                    group.counts,
+                    by_hour(&expected[&key], hours),
+                    "{filter:?}, {key:?}"
+                );
+            }
+            let sums: Vec<u64> = found
+                .groups
+                .iter()
+                .map(|group| group.counts.iter().sum())
+                .collect();
+            assert!(sums.is_sorted_by(|a, b| a >= b), "{sums:?}");
+        }
+    }
+}
+
 #[testkit::database_test]
 async fn the_resellers_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) {
     make_dead_letters(&pool, 1_200).await;
     let store = Store::from_pool(pool.clone());
     let all = all_dead_letters(&pool, &store).await;
+    let hours = two_days();
     for filter in filters(SystemClock.now()) {
         let mut expected: BTreeMap<&str, Vec<&DeadLetterView>> = BTreeMap::new();
         for letter in all.iter().filter(|letter| matches(&filter, letter)) {
@@ -378,7 +450,10 @@ async fn the_resellers_of_every_filter_are_those_of_its_dead_letters(pool: PgPoo
                 expected.entry(reseller).or_default().push(letter);
             }
         }
-        let found = store.dead_letters_by_reseller(&filter, 1_000).await.unwrap();
+        let found = store
+            .dead_letters_by_reseller(&filter, hours, 1_000)
+            .await
+            .unwrap();
         assert_eq!(
             (found.total, found.resellers.len()),
             (expected.len() as u64, expected.len()),
@@ -397,6 +472,11 @@ async fn the_resellers_of_every_filter_are_those_of_its_dead_letters(pool: PgPoo
                 (last.created_at, last.id, &last.detail),
                 "{filter:?}"
             );
+            assert_eq!(
+                (of.first_seen, &of.hours),
+                (letters[0].created_at, &by_hour(letters, hours)),
+                "{filter:?}"
+            );
             let times = |fingerprint: &str| {
                 letters
                     .iter()
@@ -408,7 +488,7 @@ async fn the_resellers_of_every_filter_are_those_of_its_dead_letters(pool: PgPoo
         }
         let counts: Vec<u64> = found.resellers.iter().map(|of| of.dead_letters).collect();
         assert!(counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
-        let one = store.dead_letters_by_reseller(&filter, 1).await.unwrap();
+        let one = store.dead_letters_by_reseller(&filter, hours, 1).await.unwrap();
         assert_eq!(
             (one.total, &one.resellers[..]),
             (found.total, &found.resellers[..found.resellers.len().min(1)])

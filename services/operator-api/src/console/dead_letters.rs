@@ -8,6 +8,7 @@ mod list;
 mod noted;
 mod one;
 mod resellers;
+mod written;
 
 use std::sync::Arc;
 

@@ -13,13 +13,15 @@ use utoipa::ToSchema;
 
 use super::filter::query_with_filter;
 use super::groups::SampleDocument;
-use super::timeline::within;
+use super::timeline::{last_hours, within};
 use crate::app::App;
 use crate::request::Viewer;
 
 /// How many resellers are shown when the caller does not say, and at most.
 const DEFAULT_LIMIT: u32 = 200;
 const LIMIT_MAX: u32 = 1_000;
+/// How many hours are told of.
+const HOURS: u32 = 24;
 
 query_with_filter! {
     /// Which dead letters, and of how many resellers.
@@ -48,10 +50,15 @@ pub(crate) struct ResellerDocument {
     /// The class of these failures, as in the list of groups.
     #[schema(example = "http-5xx")]
     pub(crate) kind: &'static str,
+    /// When the first of the dead letters was written; with a filter by more than state, reseller and time the first of those that were counted.
+    pub(crate) first_seen: DateTime<Utc>,
     /// When the last of the dead letters was written.
     pub(crate) last_seen: DateTime<Utc>,
     /// The last of them.
     pub(crate) sample: SampleDocument,
+    /// How many of those that were counted were written in each of the last 24 hours, the present one included, the first hour first.
+    #[schema(example = json!([0, 0, 12, 40]))]
+    pub(crate) hours: Vec<u64>,
 }
 
 /// Dead letters by whose they are.
@@ -73,7 +80,9 @@ impl From<ResellerDeadLetters> for ResellerDocument {
             count: found.dead_letters,
             at_least: found.at_least,
             fingerprint: found.fingerprint,
+            first_seen: found.first_seen,
             last_seen: found.last_seen,
+            hours: found.hours,
             sample: SampleDocument {
                 id: found.sample,
                 detail: found.detail,
@@ -100,7 +109,8 @@ pub(crate) async fn resellers(
     let filter = wrong.take(params.filter());
     let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
     let limit = wrong.with(within("limit", limit, (1, LIMIT_MAX)))?;
-    let counting = app.store.dead_letters_by_reseller(&filter, limit);
+    let hours = last_hours(app.now(), HOURS);
+    let counting = app.store.dead_letters_by_reseller(&filter, hours, limit);
     let found = http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await?;
     Ok(Json(ResellersDocument {
         items: found.resellers.into_iter().map(ResellerDocument::from).collect(),

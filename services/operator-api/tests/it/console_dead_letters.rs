@@ -97,7 +97,7 @@ async fn groups_say_what_went_wrong_where_and_how_often(rig: &Rig) {
     let page = operator
         .see("/console/dead-letters?reseller=acme&since=24h")
         .await;
-    holds(&page, &["1 open in 1 group:", "nothing is counted by the hour"]);
+    holds(&page, &["1 open in 1 group:", "1 in 24 hours"]);
     let page = operator
         .see("/console/dead-letters?fingerprint=delivery/http/5*")
         .await;

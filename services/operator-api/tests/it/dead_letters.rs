@@ -1,5 +1,6 @@
 //! Dead letters as the engineer on call sees them: in lists, in groups, and one by one.
 
+use chrono::{SecondsFormat, TimeDelta};
 use domain::notification::NotificationState;
 use domain::push::PushState;
 use serde_json::{Value, json};
@@ -146,13 +147,69 @@ async fn dead_letters_are_counted_by_the_hour_in_which_they_were_written(rig: &R
         json!([1, 0]),
         "what came before is not counted"
     );
+    sqlx::query(
+        "UPDATE dead_letters SET reseller_id = 'acme', target = 'https://acme.example' WHERE lane = 'reseller'",
+    )
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    let of_acme = rig.see("/dead-letters/timeline?reseller=acme&hours=1").await;
+    let group = &of_acme["items"][0];
+    assert_eq!(
+        (
+            &of_acme["counts"],
+            &of_acme["atLeast"],
+            &group["target"],
+            &group["counts"]
+        ),
+        (
+            &json!([1]),
+            &json!(false),
+            &json!("https://acme.example"),
+            &json!([1])
+        ),
+        "{of_acme}"
+    );
+    let by_reseller = rig.see("/dead-letters/timeline?by=reseller&hours=2").await;
+    assert_eq!(
+        (&by_reseller["counts"], &by_reseller["items"]),
+        (
+            &json!([0, 1]),
+            &json!([{"lane": "reseller", "fingerprint": null, "kind": null, "target": null, "resellerId": "acme", "counts": [0, 1]}])
+        ),
+        "those of pushes are of no reseller"
+    );
+    let by_endpoint = rig
+        .see("/dead-letters/timeline?by=endpoint&lane=push&hours=4")
+        .await;
+    let group = &by_endpoint["items"][0];
+    assert_eq!(
+        (&group["fingerprint"], &group["kind"], &group["counts"][0]),
+        (&Value::Null, &Value::Null, &json!(1)),
+        "{by_endpoint}"
+    );
+    let since = (rig.now() - TimeDelta::hours(3)).to_rfc3339_opts(SecondsFormat::Secs, true);
+    let past = rig
+        .see(&format!(
+            "/dead-letters/timeline?fingerprint=swrve/503&since={since}&limit=1"
+        ))
+        .await;
+    assert_eq!(
+        past["items"][0]["counts"],
+        json!([1, 0, 1, 0]),
+        "from the hour of that time on"
+    );
     for wrong in [
         "hours=0",
         "hours=673",
         "limit=301",
         "state=GONE",
         "fingerprint=*",
-        "reseller=acme",
+        "by=colour",
+        "hours=2&since=2026-11-21T00:00:00Z",
+        "since=2026-11-21T00:00:00Z&until=2026-11-20T00:00:00Z",
+        "since=2020-01-01T00:00:00Z",
+        "job=019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d",
     ] {
         let path = format!("/dead-letters/timeline?{wrong}");
         rig.refused("GET", &path, None, (400, "invalid-query")).await;

@@ -59,6 +59,10 @@ async fn dead_letters_are_counted_by_whose_they_are_with_each_filter(rig: &Rig) 
     assert_eq!(acme["sample"]["id"], newest["items"][0]["id"]);
     assert_eq!(acme["sample"]["detail"], newest["items"][0]["detail"]);
     assert_eq!(acme["lastSeen"], newest["items"][0]["createdAt"]);
+    let oldest = rig.see("/dead-letters?reseller=acme&limit=4").await;
+    assert_eq!(acme["firstSeen"], oldest["items"][3]["createdAt"]);
+    let hours = acme["hours"].as_array().unwrap().iter();
+    assert_eq!(hours.filter_map(Value::as_u64).sum::<u64>(), 4, "{acme}");
     for (query, expected) in [
         ("fingerprint=delivery/timeout", vec![("beta", 2), ("acme", 1)]),
         ("fingerprint=delivery/http/5*", vec![("acme", 3)]),
@@ -123,6 +127,8 @@ async fn what_is_counted_of_one_reseller_is_bounded_and_says_so(rig: &Rig) {
     let found = rig.see("/dead-letters/resellers").await;
     let acme = &found["items"][0];
     assert_eq!((&acme["count"], &acme["atLeast"]), (&json!(10_000), &json!(true)));
+    let timeline = rig.see("/dead-letters/timeline?reseller=acme&state=OPEN").await;
+    assert_eq!(timeline["atLeast"], true);
     let operator = Browser::with_key(rig, &rig.key).await;
     let page = operator
         .see("/console/dead-letters/list?reseller=acme&fingerprint=delivery/timeout")
@@ -148,6 +154,8 @@ async fn a_reseller_is_replayed_or_discarded_from_the_page_that_counts_by_resell
             "2 resellers have dead letters that are open",
             "the endpoint fails: 503, html",
             "href=\"/console/dead-letters?reseller=acme\"",
+            "growing",
+            "2 in 24 hours, 2 of them in this hour and the one before",
             "href=\"/console/jobs/new?action=replay&#38;reseller=acme\"",
             "href=\"/console/jobs/new?action=discard&#38;reseller=acme\"",
             "href=\"/console/resellers/acme\"",

@@ -6,18 +6,17 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, TimeDelta, Utc};
-use explain::words;
+use chrono::{DateTime, Utc};
 use http_api::{Params, Problem, ReadParams, TakesBodies as _};
 use sha2::{Digest as _, Sha256};
 use store::DeadLetterView;
 use uuid::Uuid;
 
+use super::written::Written;
 use super::{AGES, Chosen, FIELDS, cause, noted};
 use crate::app::App;
 use crate::console::export::{self, Column, Rows};
 use crate::console::frame::{Frame, Page};
-use crate::console::markup::{self, Markup};
 use crate::dead_letters::{self, GroupDocument, GroupTimeline, GroupsDocument, NoteDocument};
 use crate::request::Viewer;
 
@@ -26,8 +25,6 @@ const ASKED: usize = 1_000;
 const SHOWN: [usize; 3] = [50, 100, 200];
 /// Words of the address that are this page's own.
 const OWN: [&str; 3] = ["by", "order", "limit"];
-/// What the tallies by hour do not know.
-const NOT_BY_HOUR: [&str; 5] = ["reseller", "subscription", "eventType", "prototype", "job"];
 
 #[derive(Template)]
 #[template(path = "dead_letters.html")]
@@ -44,6 +41,8 @@ struct Groups {
     /// How many rows there are to show: groups, or places.
     all_rows: usize,
     rows: Vec<Row>,
+    /// Whether the earlier of the hours may have had more.
+    hours_at_least: bool,
     /// The newest dead letter of all, if nothing matches.
     last: Option<DeadLetterView>,
 }
@@ -65,7 +64,7 @@ struct Row {
     reseller: Option<String>,
     subscription: Option<Uuid>,
     /// How many were written in each of the last 24 hours.
-    hours: Option<Vec<u64>>,
+    hours: Option<Written>,
     /// What operators have noted of the group.
     note: Option<NoteDocument>,
     chosen: Chosen,
@@ -74,7 +73,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(group: GroupDocument, hours: Option<Vec<u64>>, chosen: &Chosen, is_exact: bool) -> Self {
+    fn of(group: GroupDocument, hours: Option<Written>, chosen: &Chosen, is_exact: bool) -> Self {
         let key = format!("{}\n{}\n{}", group.lane, group.fingerprint, group.target);
         let chosen = chosen
             .with("lane", group.lane)
@@ -116,8 +115,8 @@ impl Row {
         if other.last > self.last {
             (self.last, self.sample, self.detail) = (other.last, other.sample, other.detail);
         }
-        for (sum, more) in self.hours.iter_mut().flatten().zip(other.hours.iter().flatten()) {
-            *sum += more;
+        if let (Some(sum), Some(more)) = (&mut self.hours, &other.hours) {
+            sum.add(more);
         }
     }
 
@@ -134,24 +133,12 @@ impl Row {
 
     /// How many were written in this hour and the one before.
     fn lately(&self) -> u64 {
-        self.hours.iter().flatten().rev().take(2).sum()
+        self.hours.as_ref().map_or(0, Written::lately)
     }
 
-    /// Whether it goes on: one was written within the hour, and there are no fewer of late than before.
     fn is_growing(&self, now: &DateTime<Utc>) -> bool {
-        let before: u64 = self.hours.iter().flatten().rev().skip(2).take(2).sum();
-        self.lately() > 0 && self.lately() >= before && *now - self.last < TimeDelta::hours(1)
-    }
-
-    /// The hours as bars, with what they say in words.
-    fn bars(&self) -> Markup {
-        let (sum, lately) = (words::number(self.sum()), words::number(self.lately()));
-        let said = format!("{sum} in 24 hours, {lately} of them in this hour and the one before");
-        markup::small_bars(self.hours.as_deref().unwrap_or_default(), "bad", &said)
-    }
-
-    fn sum(&self) -> u64 {
-        self.hours.iter().flatten().sum()
+        let written = self.hours.as_ref();
+        written.is_some_and(|written| written.is_growing(&self.last, now))
     }
 }
 
@@ -291,7 +278,7 @@ pub(super) async fn page(
         let key = (group.lane, group.fingerprint.clone(), group.target.clone());
         let counts = hours
             .as_ref()
-            .map(|hours| hours.get(&key).cloned().unwrap_or_else(|| vec![0; 24]));
+            .map(|hours| Written::of(hours.of.get(&key).cloned().unwrap_or_else(|| vec![0; 24])));
         let is_exact = is_exact(&group, &places);
         Row::of(group, counts, &chosen, is_exact)
     });
@@ -328,6 +315,7 @@ pub(super) async fn page(
         groups,
         all_rows,
         rows,
+        hours_at_least: hours.is_some_and(|hours| hours.at_least),
         last,
         frame,
     });
@@ -375,8 +363,12 @@ fn order(frame: &Frame) -> Result<Order, Problem> {
     }
 }
 
-/// The hours of each group, by lane, kind and place; none where the filter says what they are not counted by.
-type Hours = HashMap<(&'static str, String, String), Vec<u64>>;
+/// The hours of each group, by lane, kind and place.
+struct Hours {
+    of: HashMap<(&'static str, String, String), Vec<u64>>,
+    /// Whether the earlier ones may have had more.
+    at_least: bool,
+}
 
 async fn hours(
     app: &Arc<App>,
@@ -384,7 +376,8 @@ async fn hours(
     chosen: &Chosen,
     now: DateTime<Utc>,
 ) -> Result<Option<Hours>, Problem> {
-    if NOT_BY_HOUR.iter().any(|word| !chosen.word(word).is_empty()) {
+    // By what has resolved them nothing is counted by the hour.
+    if !chosen.word("job").is_empty() {
         return Ok(None);
     }
     // A time says which groups are shown: what was written in an hour is the same.
@@ -393,16 +386,14 @@ async fn hours(
     let found = dead_letters::timeline(State(Arc::clone(app)), viewer, params)
         .await?
         .0;
-    let hours = found.items.into_iter().map(
-        |GroupTimeline {
-             lane,
-             fingerprint,
-             target,
-             counts,
-             ..
-         }| { ((lane, fingerprint, target), counts) },
-    );
-    Ok(Some(hours.collect()))
+    let hours = found.items.into_iter().filter_map(|group: GroupTimeline| {
+        let key = (group.lane, group.fingerprint?, group.target?);
+        Some((key, group.counts))
+    });
+    Ok(Some(Hours {
+        of: hours.collect(),
+        at_least: found.at_least,
+    }))
 }
 
 /// Finds out whose the samples are: of an endpoint all are of the same reseller.

@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use http_api::Problem;
 
 use super::groups::named;
+use super::written::Written;
 use super::{AGES, Chosen, FIELDS};
 use crate::app::App;
 use crate::console::frame::{Frame, Page};
@@ -31,6 +32,8 @@ struct Row {
     /// Names the row, the same for as long as it is there.
     id: String,
     it: ResellerDocument,
+    /// How many were written in each of the last 24 hours.
+    hours: Written,
     /// The filter that is about this reseller alone.
     chosen: Chosen,
 }
@@ -38,6 +41,11 @@ struct Row {
 impl Resellers {
     fn tabs(&self) -> [(String, &'static str, bool); 4] {
         super::tabs(&self.chosen, "reseller")
+    }
+
+    /// Whether of any that is shown not all were counted.
+    fn is_at_least(&self) -> bool {
+        self.rows.iter().any(|row| row.it.at_least)
     }
 
     fn is_short(&self) -> bool {
@@ -53,9 +61,10 @@ pub(super) async fn page(
     let chosen = Chosen::asked(&frame, &[]);
     let found = found(app, viewer, &chosen, frame.now).await;
     let found = frame.filtered(found, &FIELDS)?.unwrap_or_default();
-    let rows = found.items.into_iter().map(|it| Row {
+    let rows = found.items.into_iter().map(|mut it| Row {
         id: named(&it.reseller_id),
         chosen: chosen.with("reseller", &it.reseller_id),
+        hours: Written::of(std::mem::take(&mut it.hours)),
         it,
     });
     let status = frame.list_status();

@@ -1,12 +1,14 @@
 //! Resellers and subscriptions as those on call see them: of all resellers, and with how they are.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
 use super::SubscriptionView;
 use crate::read::{Count, Name, Nullable};
-use crate::{Error, Store};
+use crate::{Error, Store, column};
 
 /// A reseller that has subscriptions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,6 +157,30 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?)
+    }
+
+    /// The subscriptions that are the only one of a reseller at an endpoint, which is scheme, host and port as dead letters have it, and that no
+    /// operator has paused: of these pairs, by reseller and endpoint.
+    pub async fn only_subscriptions_at(
+        &self,
+        pairs: &[(String, String)],
+    ) -> Result<HashMap<(String, String), Uuid>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT w.reseller AS "reseller!", w.endpoint AS "endpoint!", f.id AS "id!"
+            FROM UNNEST($1::text[], $2::text[]) AS w(reseller, endpoint)
+            CROSS JOIN LATERAL (
+                SELECT (array_agg(s.id))[1] AS id FROM subscriptions s
+                WHERE s.reseller_id = w.reseller AND s.deleted_at IS NULL AND endpoint_of(s.url) = w.endpoint
+                HAVING count(*) = 1 AND bool_and(s.held_at IS NULL)) AS f
+            "#,
+            &column(pairs, |(reseller, _)| reseller.clone()),
+            &column(pairs, |(_, endpoint)| endpoint.clone()),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let found = rows.into_iter().map(|row| ((row.reseller, row.endpoint), row.id));
+        Ok(found.collect())
     }
 
     /// The subscription with this identifier, whosesoever it is.

@@ -3,6 +3,7 @@
 mod jobs;
 
 use domain::key::Role;
+use testkit::subscription_factory::SubscriptionRow;
 use url::form_urlencoded;
 use uuid::Uuid;
 
@@ -36,6 +37,77 @@ fn query(pairs: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new())
         .extend_pairs(pairs)
         .finish()
+}
+
+#[testkit::test]
+async fn the_only_subscription_at_an_endpoint_is_paused_from_its_group(rig: &Rig) {
+    let (_, subscription) = make_dead_letters(rig).await;
+    sqlx::query(
+        "UPDATE dead_letters SET target = 'https://acme.example', reseller_id = 'acme' WHERE lane = 'reseller'",
+    )
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    let groups = "/console/dead-letters?lane=reseller";
+    let viewer = Browser::of(rig, Role::Viewer).await;
+    let page = viewer.see(groups).await;
+    holds(
+        &page,
+        &[
+            "disabled aria-describedby=\"why\" aria-label=\"Pause the subscription of http/503 https://acme.example\"",
+        ],
+    );
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let place = format!("/console/subscriptions/{subscription}/pause");
+    let link = format!("href=\"{place}?back=%2Fconsole%2Fdead-letters%3Flane%3Dreseller\"");
+    holds(&operator.see(groups).await, &[&link]);
+
+    // Which of two is meant, the group does not say.
+    let other = SubscriptionRow::active()
+        .url("https://acme.example/another")
+        .make(&rig.it.pool)
+        .await;
+    let page = operator.see(groups).await;
+    assert!(!page.contains(&place), "{page}");
+    holds(
+        &page,
+        &[&format!("href=\"/console/subscriptions/{subscription}\"")],
+    );
+    sqlx::query("UPDATE subscriptions SET url = 'https://elsewhere.example/' WHERE id = $1")
+        .bind(other)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+
+    let form = operator
+        .see(&format!(
+            "{place}?back=%2Fconsole%2Fdead-letters%3Flane%3Dreseller"
+        ))
+        .await;
+    holds(
+        &form,
+        &[
+            "Pause the subscription of acme",
+            "name=\"back\" value=\"/console/dead-letters?lane=reseller\"",
+        ],
+    );
+    let page = operator.refused(&place, &[("back", groups)], 422).await;
+    holds(&page, &["The note is needed"]);
+    let (to, page) = operator
+        .act(&place, &[("back", groups), ("note", "the endpoint is down")])
+        .await;
+    assert_eq!(to, groups);
+    holds(&page, &["The subscription is paused."]);
+    assert!(!page.contains(&place), "what is paused already is not offered");
+    let pauses = rig.see("/pauses").await;
+    assert_eq!(pauses["items"][0]["key"], subscription.to_string());
+    let (to, _) = operator
+        .act(
+            &format!("/console/subscriptions/{subscription}/pause"),
+            &[("back", "https://elsewhere.example/"), ("note", "again")],
+        )
+        .await;
+    assert_eq!(to, "/console", "an address of the console, and no other");
 }
 
 #[testkit::test]

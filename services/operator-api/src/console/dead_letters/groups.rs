@@ -63,6 +63,8 @@ struct Row {
     /// What the sample is about.
     reseller: Option<String>,
     subscription: Option<Uuid>,
+    /// The only subscription of that reseller at the endpoint, which no operator has paused.
+    pausable: Option<Uuid>,
     /// How many were written in each of the last 24 hours.
     hours: Option<Written>,
     /// What operators have noted of the group.
@@ -91,10 +93,17 @@ impl Row {
             detail: group.sample.detail,
             reseller: None,
             subscription: None,
+            pausable: None,
             hours,
             note: group.note,
             is_exact,
         }
+    }
+
+    /// Whose endpoint the failures were at, and which.
+    fn endpoint(&self) -> Option<(String, String)> {
+        let reseller = self.reseller.clone().filter(|_| !self.target.is_empty())?;
+        Some((reseller, self.target.clone()))
     }
 
     /// Where the note on it is changed; none of what is no single group.
@@ -396,7 +405,7 @@ async fn hours(
     }))
 }
 
-/// Finds out whose the samples are: of an endpoint all are of the same reseller.
+/// Finds out whose the samples are, as of an endpoint all are of the same reseller, and which subscription is there alone.
 async fn about(app: &App, deadline: tokio::time::Instant, rows: &mut [Row]) -> Result<(), Problem> {
     let samples: Vec<_> = rows
         .iter()
@@ -409,10 +418,16 @@ async fn about(app: &App, deadline: tokio::time::Instant, rows: &mut [Row]) -> R
     let finding = app.store.find_dead_letters(&samples);
     let found = http_api::by(deadline, ("the dead letters", "read"), finding).await?;
     let mut found: HashMap<_, _> = found.into_iter().map(|letter| (letter.id, letter)).collect();
-    for row in rows {
+    for row in &mut *rows {
         if let Some(letter) = found.remove(&row.sample) {
             (row.reseller, row.subscription) = (letter.reseller, letter.subscription);
         }
+    }
+    let pairs: Vec<_> = rows.iter().filter_map(Row::endpoint).collect();
+    let finding = app.store.only_subscriptions_at(&pairs);
+    let there = http_api::by(deadline, ("the subscriptions", "read"), finding).await?;
+    for row in rows {
+        row.pausable = row.endpoint().and_then(|pair| there.get(&pair).copied());
     }
     Ok(())
 }

@@ -20,9 +20,9 @@ use super::{of_late, place_of_subscription};
 use crate::app::App;
 use crate::console::act::{ActForm, Asked, is_as_shown, note};
 use crate::console::frame::{Frame, Page, done, done_if};
-use crate::console::pauses::{asked_end, paused, pausing, resumed, waiting_for, waits};
+use crate::console::pauses::{asked_end, gathered, paused, pausing, resumed, waiting_for};
 use crate::console::retries::subscription_form;
-use crate::console::visit::Fields;
+use crate::console::visit::{Fields, onward};
 use crate::notifications::{self, NotificationDocument, NotificationParams};
 use crate::pauses;
 use crate::request::{Administrator, Operator, Viewer};
@@ -151,7 +151,7 @@ async fn page(
     let notifications = notifications::list(state(), viewer, late).await?.0.items;
     let form = match own {
         Some(own) => resume_form(&frame, &key, pauses::waiting(&app, own).await),
-        None => pause_form(&frame, &it),
+        None => pause_form(&frame, &it, place_of_subscription(id)),
     };
     let limits = limits_form(&frame, id, quota.as_ref(), &app);
     Ok(Page(Subscription {
@@ -272,7 +272,12 @@ pub(in crate::console) fn reason(name: impl AsRef<str>) -> String {
     known.map_or_else(|| name.to_owned(), |reason| reason.said().to_owned())
 }
 
-fn pause_form(frame: &Frame, it: &SubscriptionDocument) -> ActForm {
+/// Where an act on a subscription leads when it is done: to where its form was opened.
+fn back_to(given: Option<&str>, id: Uuid) -> String {
+    given.map_or_else(|| place_of_subscription(id), |back| onward(Some(back)))
+}
+
+fn pause_form(frame: &Frame, it: &SubscriptionDocument, back: String) -> ActForm {
     let place = place_of_subscription(it.id);
     ActForm {
         title: format!("Pause the subscription of {}", it.reseller_id),
@@ -285,7 +290,7 @@ fn pause_form(frame: &Frame, it: &SubscriptionDocument) -> ActForm {
         button: "Pause",
         is_dangerous: true,
         fields: vec![asked_end()],
-        ..ActForm::new(frame, format!("{place}/pause"), place)
+        ..ActForm::new(frame, format!("{place}/pause"), back)
     }
 }
 
@@ -295,7 +300,7 @@ pub(in crate::console) fn resume_form(frame: &Frame, id: &str, waiting: Option<u
     ActForm {
         title: "Resume the subscription".to_owned(),
         said: vec![
-            waits(waiting),
+            gathered(waiting),
             format!(
                 "What waits for the subscription {id} is sent by itself, within its quota and requests a second, unless a pause \
                  of its reseller or of the lane holds it too. You can pause it again at any time."
@@ -306,9 +311,14 @@ pub(in crate::console) fn resume_form(frame: &Frame, id: &str, waiting: Option<u
     }
 }
 
-async fn pause_form_of(app: &Arc<App>, viewer: Viewer, frame: &Frame, id: Uuid) -> Result<ActForm, Problem> {
+async fn pause_form_of(
+    app: &Arc<App>,
+    viewer: Viewer,
+    frame: &Frame,
+    (id, back): (Uuid, String),
+) -> Result<ActForm, Problem> {
     let Json(it) = subscriptions::find(State(Arc::clone(app)), viewer, Id(id)).await?;
-    Ok(pause_form(frame, &it))
+    Ok(pause_form(frame, &it, back))
 }
 
 async fn ask_to_pause(
@@ -317,7 +327,10 @@ async fn ask_to_pause(
     frame: Frame,
     Id(id): Id,
 ) -> Result<impl IntoResponse, Problem> {
-    Ok(pause_form_of(&app, viewer, &frame, id).await?.page(frame))
+    let asked = frame.asked("back");
+    let back = back_to(Some(&*asked).filter(|back| !back.is_empty()), id);
+    let form = pause_form_of(&app, viewer, &frame, (id, back)).await?;
+    Ok(form.page(frame))
 }
 
 async fn ask_to_resume(
@@ -340,13 +353,14 @@ async fn pause(
 ) -> Result<Response, Problem> {
     let viewer = operator.viewer();
     let asked = pausing(&fields, app.now())?;
+    let back = back_to(fields.get("back"), id);
     match pauses::pause_subscription(operator, Id(id), asked).await {
         Ok(Json(change)) => Ok(done_if(
             change.changed,
-            &place_of_subscription(id),
+            &back,
             &paused("The subscription", &change),
         )),
-        Err(problem) => pause_form_of(&app, viewer, &frame, id)
+        Err(problem) => pause_form_of(&app, viewer, &frame, (id, back))
             .await?
             .again(frame, &fields, problem),
     }

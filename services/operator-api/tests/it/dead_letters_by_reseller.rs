@@ -161,6 +161,20 @@ async fn a_reseller_is_replayed_or_discarded_from_the_page_that_counts_by_resell
             "href=\"/console/resellers/acme\"",
         ],
     );
+    sqlx::query(
+        "UPDATE dead_letters SET created_at = created_at - interval '3 hours' WHERE reseller_id = 'acme'",
+    )
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    let acme_is_first = async |order: &str| {
+        let page = operator.see(&format!("{place}{order}")).await;
+        let (_, rows) = page.split_once("<tbody").unwrap();
+        rows.find("?reseller=acme") < rows.find("delivery/timeout")
+    };
+    assert!(acme_is_first("").await);
+    assert!(!acme_is_first("?order=latest").await && !acme_is_first("?order=growing").await);
+    assert_eq!(operator.get(&format!("{place}?order=best")).await.status, 400);
     let page = operator.see("/console/dead-letters").await;
     holds(&page, &["href=\"/console/dead-letters/resellers\""]);
     let page = operator

@@ -353,14 +353,14 @@ fn shown(frame: &Frame) -> Result<usize, Problem> {
     known.ok_or_else(|| Problem::query("limit", "must be 50, 100 or 200"))
 }
 
-/// Which groups come first.
-enum Order {
+/// Which groups or resellers come first.
+pub(super) enum Order {
     Largest,
     Latest,
     Growing,
 }
 
-fn order(frame: &Frame) -> Result<Order, Problem> {
+pub(super) fn order(frame: &Frame) -> Result<Order, Problem> {
     match &*frame.asked("order") {
         "" => Ok(Order::Largest),
         "latest" => Ok(Order::Latest),

@@ -1,5 +1,6 @@
 //! `/console/dead-letters/resellers`: whose the dead letters are, with what goes wrong there most often.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use askama::Template;
@@ -8,7 +9,7 @@ use axum::response::IntoResponse;
 use chrono::{DateTime, Utc};
 use http_api::Problem;
 
-use super::groups::named;
+use super::groups::{Order, named, order};
 use super::written::Written;
 use super::{AGES, Chosen, FIELDS};
 use crate::app::App;
@@ -43,6 +44,10 @@ impl Resellers {
         super::tabs(&self.chosen, "reseller")
     }
 
+    fn order(&self) -> String {
+        self.frame.asked("order")
+    }
+
     /// Whether of any that is shown not all were counted.
     fn is_at_least(&self) -> bool {
         self.rows.iter().any(|row| row.it.at_least)
@@ -58,7 +63,8 @@ pub(super) async fn page(
     viewer: Viewer,
     mut frame: Frame,
 ) -> Result<impl IntoResponse, Problem> {
-    let chosen = Chosen::asked(&frame, &[]);
+    let order = order(&frame)?;
+    let chosen = Chosen::asked(&frame, &["order"]);
     let found = found(app, viewer, &chosen, frame.now).await;
     let found = frame.filtered(found, &FIELDS)?.unwrap_or_default();
     let rows = found.items.into_iter().map(|mut it| Row {
@@ -67,9 +73,15 @@ pub(super) async fn page(
         hours: Written::of(std::mem::take(&mut it.hours)),
         it,
     });
+    let mut rows: Vec<_> = rows.collect();
+    match order {
+        Order::Largest => {}
+        Order::Latest => rows.sort_by_key(|row| Reverse(row.it.last_seen)),
+        Order::Growing => rows.sort_by_key(|row| Reverse(row.hours.lately())),
+    }
     let status = frame.list_status();
     let page = Page(Resellers {
-        rows: rows.collect(),
+        rows,
         chosen,
         ages: AGES,
         total: found.total,

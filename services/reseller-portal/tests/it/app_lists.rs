@@ -258,7 +258,10 @@ async fn deliveries_are_listed_and_sent_again_by_when_they_ended(portal: Portal)
     assert!(
         page.contains(&format!("/app/n/{notification}"))
             && page.contains(r#"<option value="1" selected>The last hour</option>"#)
-            && page.contains(&format!("{again}?endedHours=1&#38;endedSince={yesterday}")),
+            && page.contains(&format!(
+                "{again}?endedHours=1&#38;endedSince={}",
+                yesterday.replace(':', "%3A")
+            )),
         "{page}"
     );
     let earlier = browser.see(&format!("{list}?endedUntil={yesterday}")).await;

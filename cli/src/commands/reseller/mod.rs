@@ -131,6 +131,12 @@ fn is_not_now(error: &anyhow::Error) -> bool {
     )
 }
 
+/// Whether the portal knows no such thing of the reseller's.
+fn is_unknown(error: &anyhow::Error) -> bool {
+    let refusal = error.downcast_ref::<Refusal>();
+    refusal.is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
+}
+
 /// Why nothing is sent to a subscription at present and what changes that; `None` of one that gets what is due.
 pub(in crate::commands) fn obstacle(subscription: &Value) -> Option<String> {
     let (id, state) = (cell(subscription, "/id"), cell(subscription, "/state"));

@@ -3,16 +3,14 @@
 use anyhow::bail;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use reqwest::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::notifications::listed_by;
-use super::{Common, identifier};
+use super::{Common, identifier, is_unknown};
 use crate::commands::search;
 use crate::output::{self, JsonArgs};
 use crate::portal::Portal;
-use crate::problem::Refusal;
 use crate::shown::{cell, items};
 
 /// Of an event that became more, the headlines of so many are asked for.
@@ -34,8 +32,8 @@ pub(crate) struct StoryArgs {
 enum Found {
     /// Of a notification, or of an event that became one alone.
     One(Value),
-    /// Of an event that became several.
-    Several(Vec<Value>),
+    /// Of an event that became several: the beginning of their list.
+    Several(Value),
 }
 
 /// Does what the command says.
@@ -44,7 +42,7 @@ pub(super) async fn run(args: &StoryArgs) -> anyhow::Result<()> {
     match find(&portal, args).await? {
         Found::One(story) if args.common.is_json() => output::json(&story),
         Found::One(story) => tell(&story),
-        Found::Several(notifications) => headlines(&portal, args, &notifications).await,
+        Found::Several(list) => headlines(&portal, args, &list).await,
     }
 }
 
@@ -83,7 +81,7 @@ async fn find(portal: &Portal, args: &StoryArgs) -> anyhow::Result<Found> {
             });
             Ok(Found::One(story_of(portal, id).await?))
         }
-        several => Ok(Found::Several(several.to_vec())),
+        _ => Ok(Found::Several(found)),
     }
 }
 
@@ -91,16 +89,12 @@ async fn story_of(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
     portal.get(&format!("/notifications/{id}/story"), &()).await
 }
 
-fn is_unknown(error: &anyhow::Error) -> bool {
-    let refusal = error.downcast_ref::<Refusal>();
-    refusal.is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
-}
-
 /// A line of each notification that an event became, and how the whole story of one is told.
-async fn headlines(portal: &Portal, args: &StoryArgs, notifications: &[Value]) -> anyhow::Result<()> {
-    let name = output::harmless(&args.of);
+async fn headlines(portal: &Portal, args: &StoryArgs, list: &Value) -> anyhow::Result<()> {
+    let (name, notifications) = (output::harmless(&args.of), items(&list["items"]));
+    let or_more = if list["next"].is_null() { "" } else { " or more" };
     output::note(format_args!(
-        "{name} is an event, which became several notifications: {}; --subscription ID tells the whole story of one",
+        "{name} is an event, which became several notifications: {}{or_more}; --subscription ID tells the whole story of one",
         notifications.len()
     ));
     let mut stories = Vec::new();

@@ -1,17 +1,15 @@
 //! `postrider subscriptions list` and `show`: a reseller's own over the portal, and for operators those of all.
 
-use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::args::{ListArgs, ShowArgs};
 use super::check::check_of;
 use super::{find, portal};
-use crate::commands::reseller::Common;
 use crate::commands::reseller::asked::{Asked, asked};
+use crate::commands::reseller::{Common, is_unknown};
 use crate::commands::resellers;
 use crate::output::{self, Column};
 use crate::portal::PAGE_MAX;
-use crate::problem::Refusal;
 use crate::shown::{self, Shown, ShownColumn};
 
 const COLUMNS: [ShownColumn; 8] = [
@@ -110,12 +108,6 @@ pub(super) fn show(common: &Common, document: &Value, version: Option<&str>) -> 
 
 fn is_challenged_in_vain(subscription: &Value) -> bool {
     subscription["state"] == "PENDING_VERIFICATION" && !subscription["verification"]["error"].is_null()
-}
-
-/// Whether the portal knows no such thing of the reseller's.
-fn is_unknown(error: &anyhow::Error) -> bool {
-    let refusal = error.downcast_ref::<Refusal>();
-    refusal.is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use pages::{Fields, Page, TYPED_ABOVE, done, see_other};
 use store::webhook::RESENT_MAX;
 use uuid::Uuid;
 
+use super::deliveries::WEEK;
 use super::frame::Frame;
 use super::{Route, confirm, words};
 use crate::app::App;
@@ -22,9 +23,6 @@ use crate::problems;
 use crate::request::{Reseller, Resender};
 use crate::resends::{self, ResendPayload, ResendsDocument};
 use crate::subscriptions::SubscriptionDocument;
-
-/// How far back notifications are listed, in hours.
-const WEEK: u32 = 168;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

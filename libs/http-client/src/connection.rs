@@ -45,7 +45,8 @@ fn plain_words(error: &(dyn Error + 'static)) -> Option<&'static str> {
         io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
             Some("there is no route to its address")
         }
-        io::ErrorKind::TimedOut => Some("the connection could not be opened in time"),
+        // One that is open is given up as well, when nothing that was sent is acknowledged.
+        io::ErrorKind::TimedOut => Some("the connection timed out"),
         _ => None,
     }
 }
@@ -83,6 +84,7 @@ mod tests {
                 io::ErrorKind::HostUnreachable,
                 Some("there is no route to its address"),
             ),
+            (io::ErrorKind::TimedOut, Some("the connection timed out")),
             (io::ErrorKind::Unsupported, None),
         ] {
             let error = io::Error::from(kind);

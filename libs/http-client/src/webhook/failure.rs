@@ -36,7 +36,12 @@ pub(super) fn outcome_of(error: &reqwest::Error) -> DeliveryOutcome {
         return failed(FailureKind::Tls, &tls.to_string());
     }
     if error.is_timeout() {
-        return failed(FailureKind::Timeout, "the connection could not be opened in time");
+        let words = if error.is_connect() {
+            "the connection could not be opened in time"
+        } else {
+            "the connection timed out"
+        };
+        return failed(FailureKind::Timeout, words);
     }
     if let Some(handshake) = find::<Handshake>(error) {
         return failed(FailureKind::Tls, &format!("{handshake}: {}", innermost(error)));

@@ -191,32 +191,34 @@ struct Answer {
 
 impl Answer {
     /// `None` while the head is not complete.
-    fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
-        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
-        let mut head = httparse::Response::new(&mut headers);
-        let parsed = head.parse(bytes).map_err(io::Error::other)?;
-        let httparse::Status::Complete(length) = parsed else {
-            return Ok(None);
-        };
-        let status = StatusCode::from_u16(head.code.unwrap_or_default()).map_err(io::Error::other)?;
-        let rest = bytes.get(length..).unwrap_or_default();
-        if status.is_informational() {
-            return Self::read(rest);
+    fn read(mut bytes: &[u8]) -> io::Result<Option<Self>> {
+        loop {
+            let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+            let mut head = httparse::Response::new(&mut headers);
+            let parsed = head.parse(bytes).map_err(io::Error::other)?;
+            let httparse::Status::Complete(length) = parsed else {
+                return Ok(None);
+            };
+            let status = StatusCode::from_u16(head.code.unwrap_or_default()).map_err(io::Error::other)?;
+            let rest = bytes.get(length..).unwrap_or_default();
+            if status.is_informational() {
+                // The answer is still to come.
+                bytes = rest;
+                continue;
+            }
+            let has = |name: &str| head.headers.iter().any(|it| it.name.eq_ignore_ascii_case(name));
+            // Of two that differ one is wrong, and what follows may be a body.
+            let says_more = |it: &httparse::Header<'_>| {
+                it.name.eq_ignore_ascii_case("content-length") && it.value != b"0"
+            };
+            let is_empty =
+                has("content-length") && !head.headers.iter().any(says_more) && !has("transfer-encoding");
+            let stays = head.version == Some(1) && !has("connection");
+            return Ok(Some(Self {
+                status,
+                is_all: is_empty && stays && rest.is_empty(),
+            }));
         }
-        let header = |name: &str| {
-            let mut named = head
-                .headers
-                .iter()
-                .filter(|it| it.name.eq_ignore_ascii_case(name));
-            named.next().map(|it| it.value)
-        };
-        let is_empty = header("content-length").is_some_and(|length| length == b"0")
-            && header("transfer-encoding").is_none();
-        let stays = head.version == Some(1) && header("connection").is_none();
-        Ok(Some(Self {
-            status,
-            is_all: is_empty && stays && rest.is_empty(),
-        }))
     }
 }
 
@@ -382,6 +384,11 @@ mod tests {
                 "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
                 Some((200, false)),
             ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 0\r\ncontent-length: 4\r\n\r\n",
+                Some((200, false)),
+            ),
+            ("HTTP/1.1 204 No Content\r\n\r\n", Some((204, false))),
             ("HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n", Some((200, false))),
         ] {
             let read = Answer::read(answer.as_bytes()).unwrap();
@@ -389,6 +396,23 @@ mod tests {
             assert_eq!(read, expected, "{answer}");
         }
         Answer::read(b"SSH-2.0\r\n\r\n").unwrap_err();
+    }
+
+    #[test]
+    fn a_head_that_comes_in_pieces_is_no_answer_before_its_end() {
+        let answer = format!("HTTP/1.1 100 Continue\r\n\r\n{EMPTY}");
+        for end in 0..answer.len() {
+            let read = Answer::read(&answer.as_bytes()[..end]).unwrap();
+            assert_eq!(read, None, "{:?}", &answer[..end]);
+        }
+    }
+
+    /// As many as there is room for in a head.
+    #[test]
+    fn a_node_that_says_again_and_again_that_its_answer_is_to_come_has_not_answered() {
+        let interim = "HTTP/1.1 100 \r\n\r\n";
+        let said = interim.repeat(HEAD_BYTES / interim.len());
+        assert_eq!(Answer::read(said.as_bytes()).unwrap(), None);
     }
 
     #[test]

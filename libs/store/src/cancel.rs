@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -48,6 +49,9 @@ pub struct CancelledMany {
 const CANCELLED_MAX: usize = 5_000;
 /// Most parts of lists that are looked through for them, of 10,000 each.
 const PARTS_MAX: usize = 20;
+/// How long those are counted that are left after those that are cancelled at once. Of many subscriptions with a backlog a part can take a second,
+/// and the one who cancels waits for it.
+const COUNTING: Duration = Duration::from_secs(2);
 /// How many of a list are asked for at once.
 pub(crate) const PART: u32 = 1_000;
 
@@ -69,6 +73,8 @@ pub struct ToCancel {
     /// Whether not all were looked at: then there may be more than `left`.
     pub at_least: bool,
     parts: usize,
+    /// Since when there are as many as are cancelled at once.
+    full_since: Option<Instant>,
 }
 
 impl ToCancel {
@@ -82,12 +88,16 @@ impl ToCancel {
         *self.by_status.entry(status).or_default() += 1;
         self.oldest = Some(self.oldest.map_or(accepted_at, |oldest| oldest.min(accepted_at)));
         self.newest = self.newest.max(Some(accepted_at));
+        if self.ids.len() >= CANCELLED_MAX {
+            self.full_since = Some(Instant::now());
+        }
     }
 
     /// Counts a part of a list that was looked through. Whether another one is looked at that goes on with it.
     pub(crate) fn goes_on(&mut self, has_next: bool) -> bool {
         self.parts += 1;
-        if has_next && self.parts >= PARTS_MAX {
+        let is_late = self.full_since.is_some_and(|since| since.elapsed() >= COUNTING);
+        if has_next && (is_late || self.parts >= PARTS_MAX) {
             self.at_least = true;
             self.more = true;
         }
@@ -200,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_ends_with_the_list_or_after_so_many_parts_of_it() {
+    fn counting_ends_with_the_list_or_after_so_many_parts_of_it_or_when_it_takes_long() {
         let mut whole = found(1);
         assert!(whole.goes_on(true) && !whole.goes_on(false));
         assert_eq!((whole.more, whole.at_least), (false, false));
@@ -208,5 +218,10 @@ mod tests {
         let parts = (1..).take_while(|_| endless.goes_on(true)).count();
         assert_eq!(parts, PARTS_MAX - 1);
         assert_eq!((endless.more, endless.at_least, endless.left), (true, true, 0));
+        let mut slow = found(CANCELLED_MAX + 1);
+        assert!(slow.goes_on(true));
+        slow.full_since = Instant::now().checked_sub(COUNTING);
+        assert!(!slow.goes_on(true));
+        assert_eq!((slow.more, slow.at_least, slow.left), (true, true, 1));
     }
 }

@@ -82,7 +82,8 @@ impl Row {
 }
 
 impl Store {
-    /// The `limit` resellers with the most dead letters that match a filter, with how many were written in each of these hours. A reseller of whose newest ones none matches may be left out.
+    /// The `limit` resellers with the most dead letters that match a filter, with how many were written in each of these hours. A reseller of
+    /// whose newest ones none matches may be left out.
     pub async fn dead_letters_by_reseller(
         &self,
         filter: &DeadLetterFilter,

@@ -118,7 +118,7 @@ pub(crate) struct CancellationDocument {
     /// How many were found that wait and match; at most 5,000, which are those that are cancelled.
     #[schema(example = 412)]
     pub(crate) matching: u64,
-    /// How many more were found after these, for which to ask again; up to 20,000 are found in all.
+    /// How many more were found after these, for which to ask again; up to 20,000 are found in all, or as many as in two seconds.
     #[schema(example = 0)]
     pub(crate) left: u64,
     /// Whether not all were looked at: then more than `left` may match.

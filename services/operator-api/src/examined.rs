@@ -56,22 +56,23 @@ pub(crate) fn word<T: FromStr>(
     given: Option<&str>,
     possible: &str,
 ) -> Result<Option<T>, Problem> {
-    Ok(filter::word(parameter, given, possible, "")?)
+    filter::word(parameter, given, possible, "").map_err(Problem::parameter)
 }
 
 /// A text of a parameter, which must hold something.
 pub(crate) fn text(parameter: &'static str, given: Option<&str>) -> Result<Option<String>, Problem> {
-    Ok(filter::text(parameter, given)?)
+    filter::text(parameter, given).map_err(Problem::parameter)
 }
 
 /// An event type of the parameter `eventType`. A pattern would match nothing, as if there were nothing.
 pub(crate) fn event_type(given: Option<&str>) -> Result<Option<String>, Problem> {
-    Ok(given.map(filter::event_type).transpose()?)
+    let read = given.map(filter::event_type).transpose();
+    read.map_err(Problem::parameter)
 }
 
 /// A time of a parameter.
 fn time(parameter: &'static str, given: Option<DateTime<Utc>>) -> Result<(), Problem> {
-    filter::time(parameter, given)?;
+    filter::time(parameter, given).map_err(Problem::parameter)?;
     Ok(())
 }
 

@@ -62,17 +62,17 @@ pub(crate) struct FilterPayload {
 impl FilterPayload {
     /// The filter, or what is wrong with it.
     pub(super) fn read(&self) -> Result<DeadLetterFilter, Vec<FieldProblem>> {
-        let wrong = |name: &str, detail: String| FieldProblem::new(format!("filter.{name}"), detail);
         let (filter, words) = filter::words!(self).read();
-        let mut wrongs: Vec<_> = words
-            .into_iter()
-            .map(|word| wrong(word.name, word.detail))
-            .collect();
+        let in_body = |word: FieldProblem| FieldProblem {
+            field: format!("filter.{}", word.field).into(),
+            ..word
+        };
+        let mut wrongs: Vec<_> = words.into_iter().map(in_body).collect();
         if filter.state != Some(DeadLetterState::Open)
             && wrongs.iter().all(|known| known.field != "filter.state")
         {
             let detail = "must be OPEN: nothing else can be replayed or discarded";
-            wrongs.push(wrong("state", detail.to_owned()).coded(FieldCode::UnknownValue));
+            wrongs.push(FieldProblem::new("filter.state", detail).coded(FieldCode::UnknownValue));
         }
         if wrongs.is_empty() {
             Ok(filter)

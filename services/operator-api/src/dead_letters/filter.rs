@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use domain::event::EventError;
-use http_api::{Problem, WrongQuery};
+use http_api::{FieldCode, FieldProblem, Problem, WrongQuery};
 use store::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState};
 
 use crate::request;
@@ -31,19 +31,6 @@ pub(crate) struct FilterText<'a> {
     pub(crate) job: Option<&'a str>,
 }
 
-/// A word that means nothing: its name, and what it must be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    pub(crate) name: &'static str,
-    pub(crate) detail: String,
-}
-
-impl From<Wrong> for Problem {
-    fn from(wrong: Wrong) -> Self {
-        Self::query(wrong.name, wrong.detail)
-    }
-}
-
 impl FilterText<'_> {
     /// Reads the filter of a query string.
     ///
@@ -54,13 +41,13 @@ impl FilterText<'_> {
         let (filter, words) = self.read();
         let mut wrong = WrongQuery::default();
         for word in words {
-            wrong.add(word.into());
+            wrong.add(Problem::parameter(word));
         }
         wrong.with(Ok(filter))
     }
 
-    /// Reads the filter. It is to be used only if no word of it means nothing.
-    pub(crate) fn read(&self) -> (DeadLetterFilter, Vec<Wrong>) {
+    /// Reads the filter, and tells each word that means nothing. It is to be used only if there is none.
+    pub(crate) fn read(&self) -> (DeadLetterFilter, Vec<FieldProblem>) {
         let mut wrongs = Vec::new();
         let state = match self.state {
             // What a job has resolved is not open.
@@ -90,25 +77,18 @@ impl FilterText<'_> {
         if let (Some(since), Some(until)) = (filter.since, filter.until)
             && since >= until
         {
-            wrongs.push(wrong("until", "must be later than since"));
+            wrongs.push(FieldProblem::new("until", "must be later than since").coded(FieldCode::Conflict));
         }
         (filter, wrongs)
     }
 }
 
 /// What a word means; nothing where it is wrong, which is kept.
-fn meant<T: Default>(read: Result<T, Wrong>, wrongs: &mut Vec<Wrong>) -> T {
+fn meant<T: Default>(read: Result<T, FieldProblem>, wrongs: &mut Vec<FieldProblem>) -> T {
     read.unwrap_or_else(|wrong| {
         wrongs.push(wrong);
         T::default()
     })
-}
-
-fn wrong(name: &'static str, detail: impl Into<String>) -> Wrong {
-    Wrong {
-        name,
-        detail: detail.into(),
-    }
 }
 
 pub(crate) fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
@@ -120,70 +100,78 @@ pub(crate) fn word<T: FromStr>(
     given: Option<&str>,
     possible: &str,
     besides: &str,
-) -> Result<Option<T>, Wrong> {
+) -> Result<Option<T>, FieldProblem> {
     let read = |word: &str| {
-        word.parse()
-            .map_err(|_| wrong(name, format!("must be one of {possible}{besides}")))
+        let wrong = || FieldProblem::new(name, format!("must be one of {possible}{besides}"));
+        word.parse().map_err(|_| wrong().coded(FieldCode::UnknownValue))
     };
     given.map(read).transpose()
 }
 
-pub(crate) fn text(name: &'static str, given: Option<&str>) -> Result<Option<String>, Wrong> {
+pub(crate) fn text(name: &'static str, given: Option<&str>) -> Result<Option<String>, FieldProblem> {
     let Some(text) = given else { return Ok(None) };
     if text.is_empty() {
-        return Err(wrong(name, "must not be empty; leave it out to restrict nothing"));
+        let detail = "must not be empty; leave it out to restrict nothing";
+        return Err(FieldProblem::new(name, detail).coded(FieldCode::Missing));
     }
     if text.len() > TEXT_MAX_BYTES || text.contains('\0') {
         let detail = format!("must be at most {TEXT_MAX_BYTES} bytes without the character U+0000");
-        return Err(wrong(name, detail));
+        return Err(FieldProblem::new(name, detail).at_most(TEXT_MAX_BYTES));
     }
     Ok(Some(text.to_owned()))
 }
 
 /// All that anything begins with is no restriction, and often a variable that was not set.
-fn fingerprint(given: Option<&str>) -> Result<Option<String>, Wrong> {
+fn fingerprint(given: Option<&str>) -> Result<Option<String>, FieldProblem> {
     if given == Some("*") {
         let detail = "must begin with something before *; leave it out to restrict nothing";
-        return Err(wrong("fingerprint", detail));
+        return Err(FieldProblem::new("fingerprint", detail).coded(FieldCode::WrongFormat));
     }
     text("fingerprint", given)
 }
 
-fn prototype(given: Option<&str>) -> Result<Option<String>, Wrong> {
+fn prototype(given: Option<&str>) -> Result<Option<String>, FieldProblem> {
     let prototype = text("prototype", given)?;
     match &prototype {
         Some(long) if long.chars().count() > PROTOTYPE_MAX => {
             let detail = format!(
                 "must be at most {PROTOTYPE_MAX} characters, which is what a dead letter keeps of it"
             );
-            Err(wrong("prototype", detail))
+            Err(FieldProblem::new("prototype", detail).at_most(PROTOTYPE_MAX))
         }
         _ => Ok(prototype),
     }
 }
 
-pub(crate) fn time(name: &'static str, given: Option<DateTime<Utc>>) -> Result<Option<DateTime<Utc>>, Wrong> {
+pub(crate) fn time(
+    name: &'static str,
+    given: Option<DateTime<Utc>>,
+) -> Result<Option<DateTime<Utc>>, FieldProblem> {
     match given {
-        Some(at) if !request::can_be_asked(at) => Err(wrong(name, "must be in the years 1970 to 9999")),
+        Some(at) if !request::can_be_asked(at) => {
+            Err(FieldProblem::new(name, "must be in the years 1970 to 9999").coded(FieldCode::OutOfRange))
+        }
         given => Ok(given),
     }
 }
 
-fn subscription(text: &str) -> Result<uuid::Uuid, Wrong> {
+fn subscription(text: &str) -> Result<uuid::Uuid, FieldProblem> {
     let detail = "must be the identifier of a subscription, such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
-    text.parse().map_err(|_| wrong("subscription", detail))
+    let wrong = || FieldProblem::new("subscription", detail).coded(FieldCode::WrongFormat);
+    text.parse().map_err(|_| wrong())
 }
 
-fn job(text: &str) -> Result<uuid::Uuid, Wrong> {
+fn job(text: &str) -> Result<uuid::Uuid, FieldProblem> {
     let detail = "must be the identifier of a job, such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
-    text.parse().map_err(|_| wrong("job", detail))
+    let wrong = || FieldProblem::new("job", detail).coded(FieldCode::WrongFormat);
+    text.parse().map_err(|_| wrong())
 }
 
-pub(crate) fn event_type(text: &str) -> Result<String, Wrong> {
+pub(crate) fn event_type(text: &str) -> Result<String, FieldProblem> {
     if domain::subscription::is_event_type(text) {
         return Ok(text.to_owned());
     }
-    Err(wrong("eventType", EventError::Type.to_string()))
+    Err(FieldProblem::new("eventType", EventError::Type.to_string()).coded(FieldCode::WrongFormat))
 }
 
 /// The filter whose words are the fields of `$given`, of a job that is given beside it.

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
 use domain::dead_letter::FailureClass;
-use http_api::{FieldProblem, Params, Problem, WrongQuery};
+use http_api::{FieldCode, FieldProblem, Params, Problem, WrongQuery};
 use serde::{Deserialize, Serialize};
 use store::{DeadLetterFilter, DeadLetterHours, DeadLetterLane, DeadLettersBy, Hours, ResellerDeadLetters};
 use utoipa::ToSchema;
@@ -126,10 +126,8 @@ pub(crate) async fn timeline(
     let by = wrong.take(by(params.by.as_deref()));
     wrong.take(times(since, until));
     if since.is_some() && params.hours.is_some() {
-        wrong.add(Problem::query(
-            "hours",
-            "does not go with since: leave one of the two out",
-        ));
+        let detail = "does not go with since: leave one of the two out";
+        wrong.add(Problem::query("hours", detail).coded(FieldCode::Conflict));
     }
     let number = wrong.take(within(
         "hours",
@@ -173,7 +171,10 @@ fn by(given: Option<&str>) -> Result<By, Problem> {
         None | Some("cause") => Ok(By::Cause),
         Some("endpoint") => Ok(By::Endpoint),
         Some("reseller") => Ok(By::Reseller),
-        Some(_) => Err(Problem::query("by", "must be cause, endpoint or reseller")),
+        Some(_) => {
+            let detail = "must be cause, endpoint or reseller";
+            Err(Problem::query("by", detail).coded(FieldCode::UnknownValue))
+        }
     }
 }
 
@@ -197,7 +198,7 @@ fn hours(
             let detail = format!(
                 "must be before until, which is now when missing, and at most {HOURS_MAX} hours before it"
             );
-            Err(Problem::query("since", detail))
+            Err(Problem::query("since", detail).coded(FieldCode::OutOfRange))
         }
     }
 }

@@ -136,6 +136,16 @@ impl Chosen {
     }
 }
 
+/// What is said where none was found.
+fn none(counted: &CancellationDocument) -> &'static str {
+    match counted.more {
+        false => "Nothing that waits matches any more, so that there is nothing to cancel.",
+        true => {
+            "None of those that were looked at matches, and not all were: restrict it further, by a status, a reseller or times."
+        }
+    }
+}
+
 /// What is said of those that match after the ones that are cancelled at once.
 fn more(counted: &CancellationDocument) -> String {
     let least = match (counted.more, counted.left_at_least, counted.left) {
@@ -227,8 +237,7 @@ async fn count(operator: &Operator, chosen: &Chosen) -> Result<CancellationDocum
 async fn ask(operator: Operator, frame: Frame, Params(chosen): Params<Chosen>) -> Result<Response, Problem> {
     let counted = count(&operator, &chosen).await?;
     if counted.matching == 0 {
-        let none = "Nothing that waits matches any more, so that there is nothing to cancel.";
-        return Ok(not_done(chosen.back(), none));
+        return Ok(not_done(chosen.back(), none(&counted)));
     }
     Ok(form(&frame, &chosen, &counted).page(frame))
 }
@@ -338,6 +347,8 @@ mod tests {
             delivered: 0,
         };
         assert_eq!(more(&counted(0, false)), "");
+        assert!(none(&counted(0, false)).starts_with("Nothing that waits matches any more"));
+        assert!(none(&counted(0, true)).contains("not all were"));
         assert_eq!(
             more(&counted(1_200, false)),
             " 1,200 more match: they are counted again after these."

@@ -373,6 +373,10 @@ async fn one(
     let links = portal_links::usable(&app, viewer, &name).await?;
     let form = match &pause {
         Some(pause) => resume_form(&frame, &name, pauses::waiting(&app, pause).await),
+        // The page may show all of them already.
+        None if is_first && list.next.is_none() => {
+            pause_form(&frame, &name, (list.items.len() as u64, false))
+        }
         None => pause_form(&frame, &name, counted(&app, viewer, &name).await?),
     };
     let dashboard = dashboard::form(&frame, &name).in_dialog();

@@ -1,9 +1,11 @@
 //! `postrider notifications why`: what became of an event, subscription by subscription.
 
+use anyhow::bail;
 use clap::Args;
 use serde_json::Value;
 
-use super::Common;
+use super::notifications::listed_by;
+use super::{Common, is_unknown};
 use crate::output::{self, JsonArgs};
 use crate::portal::Portal;
 use crate::shown::{cell, items};
@@ -21,7 +23,14 @@ pub(crate) struct WhyArgs {
 /// Does what the command says.
 pub(super) async fn run(args: &WhyArgs) -> anyhow::Result<()> {
     let portal = Portal::connect(&args.common.portal)?;
-    let event: Value = portal.get(&web::path(&["events", &args.event]), &()).await?;
+    let event: Value = match portal.get(&web::path(&["events", &args.event]), &()).await {
+        Err(error) if is_unknown(&error) => bail!(
+            "{} is no event of yours: none was accepted that is called so or has this identifier, or it is forgotten; {}",
+            output::harmless(&args.event),
+            listed_by(&args.event)
+        ),
+        found => found?,
+    };
     if args.common.is_json() {
         return output::json(&event);
     }

@@ -225,6 +225,14 @@ async fn an_empty_list_of_an_event_names_the_command_that_says_why() {
     let why = run("notifications why rs-1", &url);
     let told = format!("  subscription {SUBSCRIPTION}: Got nothing of it: it was deactivated.");
     assert!(why.code == Some(0) && why.stdout.contains(&told), "{why:?}");
+    let refused = run("notifications why example.org", &url);
+    let found_by = "`postrider notifications list --value example.org`";
+    assert!(
+        refused.code == Some(1)
+            && refused.stderr.contains("example.org is no event of yours")
+            && refused.stderr.contains(found_by),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -232,7 +232,7 @@ async fn one_is_cancelled_and_a_secret_revoked_only_when_that_is_confirmed() {
         (
             reseller,
             format!("secrets revoke {SUBSCRIPTION} {SUBSCRIPTION}"),
-            "nothing is signed with it any more",
+            "`postrider subscriptions check URL --secret-file FILE` tells whether the endpoint takes the one that stays",
         ),
     ];
     for (number, (run, command, told)) in (1..).zip(acts) {

@@ -15,7 +15,8 @@ use crate::shown::{self, ShownColumn, cell};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 To rotate without losing a request: rotate, tell the endpoint the new secret beside the old one, and take the old one away
-after a day. While both are valid every request carries a signature of each.
+after a day. While both are valid every request carries a signature of each, so that no answer tells which one the endpoint knows:
+`postrider subscriptions check URL --secret-file FILE`, with the new one in the file, tells whether it takes that.
 
 Examples:
   postrider secrets list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
@@ -68,6 +69,9 @@ pub(crate) struct Of<F: Args = JsonArgs> {
     common: Common<F>,
 }
 
+/// What tells whether an endpoint takes a secret, which no delivery does while several sign.
+const PROOF: &str = "`postrider subscriptions check URL --secret-file FILE`";
+
 const COLUMNS: [ShownColumn; 6] = [
     (Column::whole("secret"), "/id"),
     (Column::whole("signs"), "/active"),
@@ -105,7 +109,9 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
                     "revoke the secret {secret} of the subscription {}",
                     of.subscription
                 ),
-                effect: "nothing is signed with it any more, and that cannot be undone",
+                effect: &format!(
+                    "nothing is signed with it any more, and that cannot be undone; {PROOF} tells whether the endpoint takes the one that stays"
+                ),
                 instead: &format!("`postrider secrets list {}` to see which sign", of.subscription),
             };
             yes.confirm(&act, || ())?;
@@ -173,7 +179,8 @@ async fn rotate(of: &Of, secret_file: Option<&str>, overlap_hours: Option<u64>) 
     let made: Value = portal(of)?.post(&path(of), &request).await?;
     print(of, &made)?;
     output::note(format_args!(
-        "the secrets before it sign along for a while, until when `postrider secrets list {}` shows",
+        "the secrets before it sign along for a while, until when `postrider secrets list {}` shows; {PROOF} with the new one tells whether \
+         the endpoint takes it, which no delivery does while several sign",
         of.subscription
     ));
     Ok(())

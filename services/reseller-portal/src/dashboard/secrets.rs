@@ -264,6 +264,9 @@ fn revocation(frame: &Frame, id: Uuid, secret: &SecretDocument) -> Confirm {
         title: format!("Revoke the secret of {}", made.format("%a %-d %b %Y, %H:%M")),
         said: vec![
             "It signs nothing any more, at once. An endpoint that knows no other secret refuses what comes from then on.".to_owned(),
+            "While several sign, no delivery tells which of them your endpoint knows. The check on the page New subscription, with the secret that \
+             stays as your own, tells it and makes nothing."
+                .to_owned(),
             "This cannot be undone.".to_owned(),
         ],
         action: format!("{}/{}/revoke", place(id), secret.id),

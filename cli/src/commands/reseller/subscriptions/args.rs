@@ -31,7 +31,8 @@ pub(crate) enum SubscriptionsCommand {
     List(ListArgs),
     /// Shows one.
     Show(ShowArgs),
-    /// Sends a challenge to a URL before there is a subscription, and shows step by step how far it gets; exit code 1 when a step fails.
+    /// Sends a challenge to a URL, before there is a subscription or before an old secret is revoked, and shows step by step how far it gets; exit
+    /// code 1 when a step fails.
     Check(CheckArgs),
     /// Makes one; prints its identifier and its signing secret.
     Create(Box<CreateArgs>),
@@ -90,9 +91,10 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// What the subscription would have as its URL.
+    /// What the subscription has, or would have, as its URL.
     pub(super) url: String,
-    /// A file with the secret that the challenge is signed with, for an endpoint that checks signatures already.
+    /// A file with the secret that the challenge is signed with, for an endpoint that checks signatures already. With a new one it tells whether the
+    /// endpoint takes that, while the old one signs along.
     #[arg(long, value_name = "FILE")]
     pub(super) secret_file: Option<String>,
     #[command(flatten)]

@@ -386,6 +386,9 @@ fn deletion(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64) ->
         1 => said.push("1 notification waits in line.".to_owned()),
         _ => said.push(format!("{} notifications wait in line.", frame.counted(waiting))),
     }
+    said.push(
+        "A replay of a subscription that is made again sends once more what this one has delivered, unless it begins at the deletion.".to_owned(),
+    );
     Confirm {
         id: "delete",
         title: format!("Delete {host}"),

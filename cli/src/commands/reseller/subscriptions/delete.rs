@@ -51,10 +51,13 @@ async fn confirm(
 /// What cannot be looked at any more.
 const UNREADABLE: &str = "its notifications, their attempts and its states can no longer be read";
 
+/// What a subscription that is made in its place does not know.
+const MADE_AGAIN: &str = "a replay of one that is made again sends what this one has delivered once more, unless `--since` is when it was deleted";
+
 /// What follows when a subscription is deleted for which this waits.
 fn deletion(waits: &Value) -> String {
     let counted = given_up(waits);
-    format!("nothing more is sent to it{counted}, {UNREADABLE}, and that cannot be undone")
+    format!("nothing more is sent to it{counted}, {UNREADABLE}, and that cannot be undone; {MADE_AGAIN}")
 }
 
 /// What follows when it is deactivated.
@@ -93,7 +96,8 @@ mod tests {
         let said = |total: u64| deletion(&json!({"total": total, "countedUpTo": 10_000}));
         assert_eq!(
             said(0),
-            "nothing more is sent to it, its notifications, their attempts and its states can no longer be read, and that cannot be undone"
+            "nothing more is sent to it, its notifications, their attempts and its states can no longer be read, and that cannot be undone; a \
+             replay of one that is made again sends what this one has delivered once more, unless `--since` is when it was deleted"
         );
         for (total, counted) in [
             (1, ", 1 notification that waits is given up,"),

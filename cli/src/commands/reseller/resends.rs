@@ -25,6 +25,9 @@ use crate::shown::{self, Shown, ShownColumn, cell};
 /// Most of all subscriptions together, as in the dashboard.
 const OF_ALL_MAX: u64 = 10_000;
 
+/// What `--wait` does here: the wait is for the outcome of one subscription.
+const WAIT: &str = "Of one subscription alone: waits until all are sent, and then for what becomes of them; exit code 4 if not all were delivered";
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 They are the same notifications, with the same ids and bodies, the oldest event first. Without --status delivered ones are sent again too, test
@@ -37,6 +40,7 @@ Examples:
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --ended-since 1h --dry-run
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5xx --per-second 5
   postrider notifications resend --code 5xx --ended-since 1h --dry-run")]
+#[command(mut_arg("wait", |wait| wait.help(WAIT)))]
 pub(crate) struct ResendManyArgs {
     #[command(flatten)]
     of: OfSubscription,
@@ -206,8 +210,14 @@ async fn of_one(args: &ResendManyArgs, id: Uuid) -> anyhow::Result<ExitCode> {
 
 /// Those of all subscriptions that something is sent to, each asked for by itself; counted first.
 async fn of_all(args: &ResendManyArgs) -> anyhow::Result<ExitCode> {
-    if !args.ids.is_empty() || args.outcome.wait {
-        bail!("name a subscription: --id and --wait are of one");
+    if !args.ids.is_empty() {
+        bail!("name a subscription: --id is of one");
+    }
+    if args.outcome.wait {
+        bail!(
+            "name a subscription: --wait is of one; without it this sends those of all again, and `postrider notifications failures` and \
+             `postrider notifications list --status RETRY,FAILED,GIVEN_UP` show what becomes of them"
+        );
     }
     let portal = Portal::connect(&args.common.portal)?;
     let mut body = args.body(SystemClock.now());

@@ -571,7 +571,14 @@ async fn a_resend_of_all_subscriptions_is_counted_first_and_needs_a_yes() {
         "{refused:?}"
     );
     let waited = run(&format!("{all} --wait --yes"), &url);
-    assert!(waited.stderr.contains("name a subscription"), "{waited:?}");
+    for said in ["name a subscription", "`postrider notifications failures`"] {
+        assert!(waited.stderr.contains(said), "{waited:?}");
+    }
+    let help = postrider("notifications resend --help").run();
+    assert!(
+        help.stdout.contains("Of one subscription alone: waits"),
+        "{help:?}"
+    );
     assert_eq!(sent.load(Ordering::SeqCst), 0, "only counted");
     let done = run(&format!("{all} --yes"), &url);
     assert!(

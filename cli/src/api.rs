@@ -124,7 +124,7 @@ impl Api {
 
     /// The answer, whatever it is.
     pub(crate) async fn answer(&self, request: RequestBuilder, path: &str) -> anyhow::Result<Response> {
-        web::send(request, &self.url(path)).await
+        web::send_to(request, &self.url(path), self.service.address).await
     }
 
     /// The document that a request is answered with.

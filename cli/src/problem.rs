@@ -62,7 +62,8 @@ const CATALOGUE: &str = "; GET /event-types lists what it has";
 fn with_command(problem: &str) -> String {
     if problem.contains(CATALOGUE) {
         let once = problem.replace(CATALOGUE, "");
-        format!("{once}; `postrider events list` lists what the catalogue has")
+        let separator = if once.ends_with('?') { "" } else { ";" };
+        format!("{once}{separator} `postrider events list` lists what the catalogue has")
     } else {
         problem.to_owned()
     }
@@ -165,6 +166,13 @@ mod tests {
             said,
             "eventTypes is \"a.b\", but the catalogue has no such event type; eventTypes is \"c.d\", but the catalogue has no such event \
              type; `postrider events list` lists what the catalogue has"
+        );
+        let one = format!("{}; did you mean a.c?", unknown("a.b"));
+        assert!(
+            with_command(&one)
+                .ends_with("did you mean a.c? `postrider events list` lists what the catalogue has"),
+            "{}",
+            with_command(&one)
         );
         assert_eq!(with_command("is missing"), "is missing");
     }

@@ -64,11 +64,21 @@ fn reached_in_the_clear(url: &str) -> Option<String> {
 
 /// Sends a request to `url`, which names it in the error.
 pub(crate) async fn send(request: RequestBuilder, url: &str) -> anyhow::Result<Response> {
+    reach(request, url, "is it running?").await
+}
+
+/// The same of a service, where `address` names what its address comes from.
+pub(crate) async fn send_to(request: RequestBuilder, url: &str, address: &str) -> anyhow::Result<Response> {
+    let advice = format!("is it running? {address} sets its address");
+    reach(request, url, &advice).await
+}
+
+async fn reach(request: RequestBuilder, url: &str, advice: &str) -> anyhow::Result<Response> {
     request
         .send()
         .await
         .map_err(reqwest::Error::without_url)
-        .with_context(|| format!("failed to reach {url} (is it running?)"))
+        .with_context(|| format!("failed to reach {url} ({advice})"))
 }
 
 /// What a part of a path may hold as it is. A dot is not among them: parts of dots alone would lead elsewhere.

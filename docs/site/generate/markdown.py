@@ -24,7 +24,9 @@ class Prose:
         for found in KEY.finditer(text):
             if found.group() in self.config:
                 written.append(SPECIAL.sub(r"\\\1", text[end : found.start()]))
-                written.append(_setting(found.group(), self.config[found.group()]))
+                setting = _setting(found.group(), self.config[found.group()])
+                # Its comma closes what goes on; the sentence may end here.
+                written.append(setting if text.startswith(" ", found.end()) else setting.removesuffix(","))
                 end = found.end()
         return "".join(written) + SPECIAL.sub(r"\\\1", text[end:])
 

@@ -414,6 +414,10 @@ class Figures(unittest.TestCase):
             switch("Where portal.secrets.reveal is off; at most reseller.replay.maxAgeInDays ago"),
             "Where the operators' setting, on by default, is off; at most 30 days (by default) ago",
         )
+        self.assertEqual(
+            switch("whether it is shown is portal.secrets.reveal. Without"),
+            "whether it is shown is the operators' setting, on by default. Without",
+        )
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ impl App {
         };
         let question = nearest::question(unknown, known.iter().map(String::as_str));
         let detail = format!(
-            "has {unknown}, but the catalogue has no such event type{question}; GET /event-types lists what it has"
+            "has {unknown}, but the catalogue has no such event type; GET /event-types lists what it has{question}"
         );
         Err(Problem::query("eventType", detail).coded(FieldCode::UnknownValue))
     }

@@ -31,7 +31,8 @@ const LIMIT_OF_RECORD: Duration = Duration::from_secs(5);
 /// When to try again what could not be tried here, in seconds.
 const NOT_ASKED_RETRY: u32 = 10;
 
-/// An endpoint to be checked. Has no `Debug`: it may hold a secret.
+/// An endpoint to be checked.
+// Has no `Debug`: it may hold a secret.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", expecting = "an object", default)]
 #[schema(as = EndpointCheckRequest)]

@@ -28,7 +28,8 @@ const DISTINCT_BYTES: usize = 12;
 /// The longest that a replaced secret signs along, where the configuration has less.
 const OVERLAP_MAX: Duration = Duration::from_hours(168);
 
-/// What a new secret is to be. Has no `Debug`, so that it cannot get into a log.
+/// What a new secret is to be.
+// Has no `Debug`, so that it cannot get into a log.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 #[schema(as = SecretRequest)]
@@ -42,7 +43,8 @@ pub(crate) struct SecretPayload {
     pub(crate) overlap_hours: Option<u64>,
 }
 
-/// A secret with what it is. Has no `Debug`, so that it cannot get into a log.
+/// A secret with what it is.
+// Has no `Debug`, so that it cannot get into a log.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = NewSecret)]

@@ -31,7 +31,8 @@ const TOLERANCE: Duration = Duration::from_secs(300);
 /// As many other subscriptions of the reseller are looked through for the secret of a request, the oldest first.
 const OTHERS_MAX: u32 = 20;
 
-/// A request as an endpoint has it. Has no `Debug`: bodies are not for logs.
+/// A request as an endpoint has it.
+// Has no `Debug`: bodies are not for logs.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", expecting = "an object", default)]
 #[schema(as = SignatureCheckRequest)]

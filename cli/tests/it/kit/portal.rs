@@ -359,7 +359,9 @@ async fn keys_are_asked_for(lane: &Lane) {
         .env("PORTAL_URL", "http://127.0.0.1:1")
         .env("RESELLER_KEY", "pr_x")
         .run();
-    assert!(unreachable.stderr.contains("is it running?"), "{unreachable:?}");
+    for said in ["is it running?", "PORTAL_URL or --portal-url sets its address"] {
+        assert!(unreachable.stderr.contains(said), "{unreachable:?}");
+    }
     let stranger = refused(lane, "subscriptions list --reseller-key pr_x").await;
     assert!(
         stranger.contains("the API key is not accepted; check RESELLER_KEY"),

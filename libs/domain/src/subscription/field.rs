@@ -65,7 +65,7 @@ pub enum FieldError {
     },
     /// An entry of the filter selects no event type of the catalogue.
     #[error(
-        "is {found:?}, but the catalogue has no such event type{question}; GET /event-types lists what it has"
+        "is {found:?}, but the catalogue has no such event type; GET /event-types lists what it has{question}"
     )]
     UnknownEventType {
         /// Its position.

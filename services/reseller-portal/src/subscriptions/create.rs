@@ -107,8 +107,9 @@ pub(crate) async fn create(
     match http_api::by(reseller.deadline, ("the subscription", "stored"), insert).await? {
         Subscribed::Done => {}
         Subscribed::Full => {
-            let detail =
-                format!("the reseller has {maximum} subscriptions, which is as many as there may be");
+            let detail = format!(
+                "the reseller has {maximum} subscriptions, which is as many as there may be; delete one first"
+            );
             return Err(Problem::new(TOO_MANY_SUBSCRIPTIONS, detail));
         }
         Subscribed::NotBefore(then) => {

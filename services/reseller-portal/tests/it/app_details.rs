@@ -260,6 +260,7 @@ async fn where_there_is_no_room_the_page_says_which_there_are(pool: PgPool) {
         full,
         &settings,
         "the reseller has 1 ",
+        "delete one first",
         r#"value="https://reseller.example/hooks""#,
     ] {
         assert!(refused.contains(part), "{part}: {refused}");

@@ -13,11 +13,13 @@ use store::{Beat, Store};
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use super::report::{AnswerSecond, Counters, Earlier, LATELY, PaceSecond, Report};
+use super::report::{AnswerSecond, Counters, Earlier, LATELY, PaceSecond, Report, SwrveReport};
 
 /// How often a service reports itself.
 pub const INTERVAL: Duration = Duration::from_secs(5);
 
+/// How often a service that has reported that Swrve fails looks whether it works again, which it does not keep until the next report.
+const LOOK: Duration = Duration::from_millis(500);
 /// How long a report may take; also the farewell.
 const LIMIT: Duration = Duration::from_secs(1);
 /// After how long a service that has not said goodbye is forgotten.
@@ -54,12 +56,15 @@ pub(crate) async fn run(store: Store, readiness: Readiness, shutdown: Shutdown) 
     let mut ticks = tokio::time::interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut beats: u64 = 0;
+    let mut told = None;
     loop {
         tokio::select! {
             biased;
             () = shutdown.cancelled() => break,
-            _ = ticks.tick() => heart.beat().await,
+            _ = ticks.tick() => {}
+            () = works_again(told, super::report::swrve_now) => ticks.reset(),
         }
+        told = heart.beat().await;
         if beats.is_multiple_of(BEATS_BETWEEN_FORGETTING) {
             heart.forget_others().await;
         }
@@ -69,6 +74,20 @@ pub(crate) async fn run(store: Store, readiness: Readiness, shutdown: Shutdown) 
         beats += 1;
     }
     heart.say_goodbye().await;
+}
+
+/// Completes when Swrve works again, of which `told` said that it fails; never where it did not.
+async fn works_again(told: Option<SwrveReport>, heard: impl Fn() -> Option<SwrveReport>) {
+    let fails = |heard: Option<SwrveReport>| heard.is_some_and(|swrve| swrve.failing_since.is_some());
+    if !fails(told) {
+        return std::future::pending().await;
+    }
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if !fails(heard()) {
+            return;
+        }
+    }
 }
 
 struct Heartbeat {
@@ -82,7 +101,8 @@ struct Heartbeat {
 }
 
 impl Heartbeat {
-    async fn beat(&mut self) {
+    /// Reports itself; returns what that says of Swrve.
+    async fn beat(&mut self) -> Option<SwrveReport> {
         let mut report = Report::now(
             self.readiness.report(),
             self.clock_ahead.map(|ahead| ahead.num_milliseconds()),
@@ -113,6 +133,7 @@ impl Heartbeat {
             Ok(database) => self.clock_ahead = ahead(asked, database, SystemClock.now()).or(self.clock_ahead),
             Err(error) => tracing::debug!(error = error_chain(&error), "could not report that it lives"),
         }
+        report.swrve
     }
 
     async fn forget_others(&self) {
@@ -163,7 +184,31 @@ fn ahead(asked: DateTime<Utc>, database: DateTime<Utc>, answered: DateTime<Utc>)
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn that_swrve_works_again_does_not_wait_for_the_next_report() {
+        let fails = Some(SwrveReport {
+            failing_since: Some(DateTime::UNIX_EPOCH),
+        });
+        let works = Some(SwrveReport { failing_since: None });
+        let looks = Cell::new(0);
+        let heard = || {
+            looks.set(looks.get() + 1);
+            if looks.get() < 3 { fails } else { works }
+        };
+        let start = tokio::time::Instant::now();
+        works_again(fails, heard).await;
+        assert_eq!(looks.get(), 3);
+        assert!(start.elapsed() < INTERVAL, "{:?}", start.elapsed());
+        // What was not said to fail is told in its turn.
+        for told in [works, None] {
+            let told = tokio::time::timeout(2 * INTERVAL, works_again(told, heard)).await;
+            assert!(told.is_err(), "{told:?}");
+        }
+    }
 
     #[test]
     fn what_was_counted_is_remembered_for_as_long_as_alerts_look_back() {

@@ -197,6 +197,14 @@ fn swrve(readings: &Readings) -> Option<SwrveReport> {
     Some(SwrveReport { failing_since })
 }
 
+/// What is told of Swrve now, by a process that leads.
+pub(crate) fn swrve_now() -> Option<SwrveReport> {
+    let readings = Readings::take();
+    (readings.count(Metric::PushLeader) > 0)
+        .then(|| swrve(&readings))
+        .flatten()
+}
+
 /// Whether the process measures the lanes; not known without metrics.
 fn measures(readings: &Readings) -> Option<bool> {
     readings.value(Metric::Ready)?;

@@ -295,8 +295,10 @@ fn finding(known: &Known<'_>, severity: Severity, text: String) -> Finding {
             ),
             "postrider retry-now lane push",
         )
-    } else {
+    } else if waiting(known) > 0 {
         (meaning.to_owned(), "postrider push list --status RETRY")
+    } else {
+        (meaning.to_owned(), "postrider history push")
     };
     let failures = known.tables.push.failures.iter();
     let answers = failures.map(|it| json!({"answer": said(it), "pushes": it.pushes}));

@@ -206,14 +206,16 @@ fn that_swrve_fails_is_told_until_it_has_accepted_something() {
 
 #[test]
 fn a_failing_swrve_leads_to_the_retries_where_some_wait_and_to_the_list_of_them_where_none_does() {
-    for (retry, command) in [
-        (2, "postrider retry-now lane push"),
-        (0, "postrider push list --status RETRY"),
+    for (retry, sending, command) in [
+        (2, 2, "postrider retry-now lane push"),
+        (0, 2, "postrider push list --status RETRY"),
+        // No push is left to look at.
+        (0, 0, "postrider history push"),
     ] {
         let mut facts = running();
         hears(&mut facts, Some(MINUTE));
         let known = tables(&mut facts);
-        (known.push.depths.retry, known.push.depths.sending) = (retry, 2);
+        (known.push.depths.retry, known.push.depths.sending) = (retry, sending);
         known.push.overdue.due_at = Some(now() + TimeDelta::seconds(20));
         let findings = evaluate(&facts);
         let found = findings.iter().find(|finding| finding.id == "swrve-fails");

@@ -23,7 +23,7 @@ pub(crate) struct StatusDocument {
     pub(crate) at: DateTime<Utc>,
     /// Whether no finding is critical or a warning.
     pub(crate) healthy: bool,
-    /// Since when that is so, by looks that are half a minute apart, and where it is well no earlier than the end of the last outage for which something was held; null where they have just found it otherwise, or none was made for a while.
+    /// Since when that is so, by looks that are half a minute apart, and where it is well no earlier than the end of the last outage for which something was held; null where they, or an answer since, have just found it otherwise, or none was made for a while.
     pub(crate) since: Option<DateTime<Utc>>,
     /// That in words, with the lanes that operators have paused: those are meant to wait, and are no fault.
     #[schema(example = "Healthy, with the lane push paused")]

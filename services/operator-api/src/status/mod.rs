@@ -42,5 +42,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) async fn status(State(app): State<Arc<App>>, _viewer: Viewer) -> Json<StatusDocument> {
     let facts = app.status.facts(&app).await;
     let findings = evaluate::evaluate(&facts);
+    if !evaluate::is_healthy(&findings) {
+        watch::note_otherwise(&app, &facts).await;
+    }
     Json(StatusDocument::of(&facts, findings))
 }

@@ -9,7 +9,7 @@ use chrono::SubsecRound as _;
 use lifecycle::{Shutdown, error_chain};
 
 use super::evaluate;
-use super::facts::Database;
+use super::facts::{Database, Facts};
 use crate::app::App;
 
 /// How long after one look the next follows; a look that fails leaves no gap yet.
@@ -22,6 +22,26 @@ pub(crate) async fn watch(app: Arc<App>, stopping: Shutdown) {
             () = stopping.cancelled() => {}
             () = Box::pin(next_look(&app)) => {}
         }
+    }
+}
+
+/// How long noting may take that holds up an answer.
+const NOTING: Duration = Duration::from_secs(1);
+
+/// Notes that an answer calls wrong what the last look has found well: else a later one could say that it has been well all the time.
+pub(super) async fn note_otherwise(app: &App, facts: &Facts) {
+    let Database::Known(tables) = &facts.database else {
+        return;
+    };
+    let Some(look) = tables.last_look.filter(|look| look.healthy) else {
+        return;
+    };
+    let at = facts.now.trunc_subsecs(0).max(look.looked_at);
+    if let Err(error) = store::within(NOTING, app.store.note_look(false, at)).await {
+        tracing::debug!(
+            error = error_chain(&error),
+            "failed to note that something is wrong"
+        );
     }
 }
 

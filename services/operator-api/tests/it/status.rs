@@ -90,10 +90,6 @@ async fn what_is_broken_is_found_and_what_is_mended_is_healthy(pool: PgPool) {
     assert!(until_healthy(rig).await["since"].is_string());
     let page = Browser::with_key(rig, &rig.key).await.see("/console").await;
     assert!(page.contains("All is well since <time"), "{page}");
-    // Of what another look has found otherwise, it is not known since when.
-    store.note_look(false, at + TimeDelta::seconds(60)).await.unwrap();
-    assert_eq!(until_healthy(rig).await["since"], Value::Null);
-
     retries.stop().await;
     let status = until_found(rig, "service-missing", 1).await;
     let text = status["findings"][0]["text"].as_str().unwrap();
@@ -101,7 +97,13 @@ async fn what_is_broken_is_found_and_what_is_mended_is_healthy(pool: PgPool) {
     assert_eq!(status["findings"][0]["command"], "postrider serve retry-worker");
 
     let retries = retry_worker(&config);
-    until_healthy(rig).await;
+    // An answer has called it wrong since the last look, so that it has not been well since before that one.
+    assert_eq!(until_healthy(rig).await["since"], Value::Null);
+    store.note_look(true, at + TimeDelta::seconds(60)).await.unwrap();
+    assert!(until_healthy(rig).await["since"].is_string());
+    // Of what another look has found otherwise, it is not known since when either.
+    store.note_look(false, at + TimeDelta::seconds(61)).await.unwrap();
+    assert_eq!(until_healthy(rig).await["since"], Value::Null);
     retries.stop().await;
     accepts.stop().await;
     sends.stop().await;

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use broker::ConnectionState;
 use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::Serialize;
-use store::status::{Deaths, Depths, LOOKS_APART_MAX, Overdue, SubscriptionInTrouble};
+use store::status::{Deaths, Depths, LOOKS_APART_MAX, Overdue, PAUSED_COUNTED_MAX, SubscriptionInTrouble};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::evaluate::is_healthy;
 use super::facts::{Database, Facts, Process, Rates, Tables, time_to_send};
 use super::finding::Finding;
-use explain::words::endpoint;
+use explain::words::{endpoint, of};
 
 /// How the system is. What could not be found out is null.
 #[derive(Debug, Serialize, ToSchema)]
@@ -25,9 +25,12 @@ pub(crate) struct StatusDocument {
     pub(crate) healthy: bool,
     /// Since when that is so, by looks that are half a minute apart, and where it is well no earlier than the end of the last outage for which something was held; null where they, or an answer since, have just found it otherwise, or none was made for a while.
     pub(crate) since: Option<DateTime<Utc>>,
-    /// That in words, with the lanes that operators have paused: those are meant to wait, and are no fault.
+    /// That in words, with the lanes that operators have paused and what other pauses of theirs hold: that is meant to wait, and is no fault.
     #[schema(example = "Healthy, with the lane push paused")]
     pub(crate) headline: String,
+    /// What pauses of subscriptions and resellers hold, for pages, which say the rest of the headline otherwise.
+    #[serde(skip)]
+    pub(crate) held: Option<String>,
     /// What is worth knowing, the worst first.
     pub(crate) findings: Vec<Finding>,
     /// Up to where rows are counted: a greater number means "more than that".
@@ -314,6 +317,7 @@ impl StatusDocument {
             Database::Away(_) | Database::NotMigrated => None,
         };
         let healthy = is_healthy(&findings);
+        let held = tables.and_then(held);
         let look = tables
             .and_then(|tables| tables.last_look)
             .filter(|look| look.healthy == healthy && (facts.now - look.looked_at).abs() <= LOOKS_APART_MAX);
@@ -328,7 +332,8 @@ impl StatusDocument {
                 }
             }),
             healthy,
-            headline: headline(healthy, tables),
+            headline: headline(healthy, tables, held.as_deref()),
+            held,
             findings,
             counted_up_to: store::status::COUNTED_MAX,
             lanes: tables.map(|tables| lanes(tables, facts.now)),
@@ -353,14 +358,69 @@ impl StatusDocument {
     }
 }
 
-fn headline(healthy: bool, tables: Option<&Tables>) -> String {
+fn headline(healthy: bool, tables: Option<&Tables>, held: Option<&str>) -> String {
     let verdict = if healthy { "Healthy" } else { "Something is wrong" };
     let is_paused = |lane: &str| tables.is_some_and(|tables| tables.lane_is_paused(lane));
-    match (is_paused("push"), is_paused("reseller")) {
-        (false, false) => verdict.to_owned(),
-        (true, false) => format!("{verdict}, with the lane push paused"),
-        (false, true) => format!("{verdict}, with the lane reseller paused"),
-        (true, true) => format!("{verdict}, with both lanes paused"),
+    let lanes = match (is_paused("push"), is_paused("reseller")) {
+        (false, false) => None,
+        (true, false) => Some("the lane push paused"),
+        (false, true) => Some("the lane reseller paused"),
+        (true, true) => Some("both lanes paused"),
+    };
+    match (lanes, held) {
+        (None, None) => verdict.to_owned(),
+        (Some(with), None) | (None, Some(with)) => format!("{verdict}, with {with}"),
+        (Some(lanes), Some(held)) => format!("{verdict}, with {lanes}, and {held}"),
+    }
+}
+
+/// What pauses of subscriptions and resellers hold, as far as it is counted.
+fn held(tables: &Tables) -> Option<String> {
+    let pauses = &tables.pauses;
+    let is_paused = |reseller: &str| {
+        let mut pauses = pauses.iter();
+        pauses.any(|pause| pause.scope == "reseller" && pause.key == reseller)
+    };
+    // What waits for a subscription of a paused reseller waits for that pause already.
+    let widest = pauses.iter().filter(|pause| {
+        let reseller = pause.reseller.as_deref();
+        pause.scope != "lane" && reseller.is_none_or(|reseller| !is_paused(reseller))
+    });
+    let (mut holding, mut uncounted) = (Vec::new(), 0_u64);
+    for pause in widest {
+        match tables.waiting_for(pause) {
+            Some(0) => {}
+            Some(waiting) => holding.push((pause, waiting)),
+            None => uncounted += 1,
+        }
+    }
+    let at_least = if holding.iter().any(|(_, waiting)| *waiting > PAUSED_COUNTED_MAX) {
+        "at least "
+    } else {
+        ""
+    };
+    let waiting = holding
+        .iter()
+        .map(|(_, waiting)| (*waiting).min(PAUSED_COUNTED_MAX));
+    let waiting = of(waiting.sum::<u64>(), "notification", "notifications");
+    let counted = match holding.as_slice() {
+        [] => None,
+        [(pause, _)] => {
+            let whose = match &pause.reseller {
+                Some(reseller) => format!("a subscription of {reseller}"),
+                None => format!("the {} {}", pause.scope, pause.key),
+            };
+            Some(format!("a pause that holds {at_least}{waiting} of {whose}"))
+        }
+        several => Some(format!("{} pauses that hold {at_least}{waiting}", several.len())),
+    };
+    let others = (uncounted > 0).then(|| {
+        let pauses = of(uncounted, "pause", "pauses");
+        format!("{pauses} of which it is not counted what waits")
+    });
+    match (counted, others) {
+        (Some(counted), Some(others)) => Some(format!("{counted}, and {others}")),
+        (counted, others) => counted.or(others),
     }
 }
 

@@ -29,10 +29,11 @@ const JOB_IDLE: Duration = Duration::from_secs(5 * 60);
 
 pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(months(known));
+    // What is held comes before what is only set so.
+    findings.extend(pauses(known));
     findings.extend(egress(known));
     findings.extend(break_glass(known));
     findings.extend(ending_keys(known));
-    findings.extend(pauses(known));
     findings.extend(dead_letters("push", &known.tables.push.deaths));
     findings.extend(dead_letters("reseller", &known.tables.reseller.deaths));
     findings.extend(subscriptions(known));

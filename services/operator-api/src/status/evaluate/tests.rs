@@ -128,6 +128,63 @@ fn a_paused_lane_is_expected_to_wait() {
 }
 
 #[test]
+fn what_pauses_hold_stands_in_the_headline_and_before_what_is_only_set_so() {
+    let counted = |scope: &str, key: &str, waiting| PausedWaiting {
+        scope: scope.to_owned(),
+        key: key.to_owned(),
+        waiting,
+    };
+    let mut facts = running();
+    facts.settings.opens_egress = true;
+    let mut headline = |pauses: Vec<store::PauseView>, paused: Vec<PausedWaiting>| {
+        let known = tables(&mut facts);
+        (known.pauses, known.paused) = (pauses, paused);
+        let findings = evaluate(&facts);
+        assert_eq!(findings[0].id, "paused", "{findings:#?}");
+        StatusDocument::of(&facts, findings).headline
+    };
+    let demo = pause("reseller", "demo");
+    assert_eq!(
+        headline(vec![demo.clone()], vec![counted("reseller", "demo", 181)]),
+        "Healthy, with a pause that holds 181 notifications of the reseller demo"
+    );
+    assert_eq!(
+        headline(vec![demo.clone()], vec![counted("reseller", "demo", 0)]),
+        "Healthy"
+    );
+    let of = |reseller: &str, key: &str| store::PauseView {
+        reseller: Some(reseller.to_owned()),
+        ..pause("subscription", key)
+    };
+    assert_eq!(
+        headline(
+            vec![pause("lane", "push"), of("acme", "5")],
+            vec![counted("subscription", "5", 10_001)]
+        ),
+        "Healthy, with the lane push paused, and a pause that holds at least 10,000 notifications of a subscription of acme"
+    );
+    assert_eq!(
+        headline(
+            vec![demo.clone(), of("acme", "5"), of("acme", "7")],
+            vec![counted("reseller", "demo", 0), counted("subscription", "5", 5)]
+        ),
+        "Healthy, with a pause that holds 5 notifications of a subscription of acme, and 1 pause of which it is not counted what waits"
+    );
+    // What waits for the pause of its reseller is not counted twice.
+    assert_eq!(
+        headline(
+            vec![demo, of("acme", "5"), of("demo", "6")],
+            vec![
+                counted("reseller", "demo", 180),
+                counted("subscription", "5", 1),
+                counted("subscription", "6", 40)
+            ]
+        ),
+        "Healthy, with 2 pauses that hold 181 notifications"
+    );
+}
+
+#[test]
 fn a_lane_that_was_resumed_a_moment_ago_is_not_off() {
     for (lane, queue, off) in [
         (

@@ -156,7 +156,7 @@ fn those_replayed(letters: &[DeadLetterView]) -> impl Iterator<Item = &DeadLette
 }
 
 /// From when until when it had ended and its dead letter was open, the first time first.
-fn given_up(letters: &[DeadLetterView]) -> Vec<(DateTime<Utc>, DateTime<Utc>)> {
+pub(crate) fn given_up(letters: &[DeadLetterView]) -> Vec<(DateTime<Utc>, DateTime<Utc>)> {
     let mut times: Vec<_> = those_replayed(letters)
         .filter(|letter| {
             matches!(
@@ -169,6 +169,15 @@ fn given_up(letters: &[DeadLetterView]) -> Vec<(DateTime<Utc>, DateTime<Utc>)> {
         .collect();
     times.sort_unstable();
     times
+}
+
+/// Whether what stopped a lane for a while concerned it, which it did not where it had been given up before and was replayed after.
+pub(crate) fn concerned(
+    given_up: &[(DateTime<Utc>, DateTime<Utc>)],
+    (since, until): (DateTime<Utc>, DateTime<Utc>),
+) -> bool {
+    let mut given_up = given_up.iter();
+    !given_up.any(|(from, to)| *from <= since && until <= *to)
 }
 
 /// How that ended, after "until".

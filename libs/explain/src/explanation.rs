@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::course::Stop;
-use crate::delay::{Cause, Delay};
+use crate::delay::{Cause, Delay, concerned, given_up};
 use crate::reseller::{Sentence, named};
 use crate::words::{time, when};
 
@@ -284,10 +284,18 @@ pub(crate) fn stops_of(pauses: &[PausePeriod]) -> impl Iterator<Item = Stop<Caus
     })
 }
 
-/// The pauses that are over, of what began at `since`; one that is in force is the headline's.
-pub(crate) fn of_pauses(pauses: &[PausePeriod], since: DateTime<Utc>) -> impl Iterator<Item = Line> {
+/// The pauses that are over, of what began at `since` and has these dead letters; one that is in force is the headline's.
+pub(crate) fn of_pauses(
+    pauses: &[PausePeriod],
+    since: DateTime<Utc>,
+    letters: &[DeadLetterView],
+) -> impl Iterator<Item = Line> {
+    let given_up = given_up(letters);
     pauses.iter().filter_map(move |pause| {
         let resumed_at = pause.resumed_at?;
+        if !concerned(&given_up, (pause.paused_at, resumed_at)) {
+            return None;
+        }
         let note = match pause.note.as_str() {
             "" => String::new(),
             note => format!(": {note}"),

@@ -94,7 +94,7 @@ impl Describer<'_> {
         );
         lines.extend(of_dead_letters(&it.dead_letters));
         lines.extend(of_acts(&it.acts));
-        lines.extend(of_pauses(&it.pauses, it.created_at));
+        lines.extend(of_pauses(&it.pauses, it.created_at, &it.dead_letters));
         if let Some(at) = it.resent_at {
             let text = "Sending it again was asked for; its attempts count from the beginning.";
             lines.push(Line::new(at, Sentence::new("resent", text)));

@@ -9,7 +9,7 @@ use store::push::{Ahead, AttemptView, HoldPeriod, HoldView};
 use store::timeline::PushTimeline;
 
 use crate::course::{Attempted, Course, Due, Stop};
-use crate::delay::{Cause, Delay, delay};
+use crate::delay::{Cause, Delay, concerned, delay, given_up};
 use crate::explanation::{
     Context, Explanation, Line, Next, after_pause, held_back, of_acts, of_dead_letters, of_pauses, open,
     possibly_sent, said_of, sentence, stops_of,
@@ -66,7 +66,11 @@ impl Describer<'_> {
         );
         lines.extend(of_dead_letters(&self.history.dead_letters));
         lines.extend(of_acts(&self.history.acts));
-        lines.extend(of_pauses(&self.history.pauses, push.created_at));
+        lines.extend(of_pauses(
+            &self.history.pauses,
+            push.created_at,
+            &self.history.dead_letters,
+        ));
         lines.extend(self.past_holds());
         if push.status == PushStatus::Scheduled || push.status == PushStatus::Pending {
             lines.push(self.waiting());
@@ -139,8 +143,12 @@ impl Describer<'_> {
     /// The outages that are over; one that is in force is the headline's.
     fn past_holds(&self) -> impl Iterator<Item = Line> {
         let push = &self.history.push;
+        let given_up = given_up(&self.history.dead_letters);
         self.history.holds.iter().filter_map(move |hold| {
             let until = end_of_hold(hold)?;
+            if !concerned(&given_up, (hold.since, until)) {
+                return None;
+            }
             let probes = of(hold.probes.unsigned_abs(), "probe", "probes");
             let (from, to, answer) = (time(hold.since), time(until), &hold.last_answer);
             let held = format!("Swrve was out of order and the lane held from {from} to {to}, with {probes}");

@@ -4,11 +4,12 @@ use chrono::TimeDelta;
 use domain::notification::NotificationStatus;
 use domain::push::PushStatus;
 use domain::reason::NotificationReason;
-use store::PausePeriod;
 use store::push::HoldPeriod;
 use store::timeline::NotificationTimeline;
+use store::{DeadLetterState, PausePeriod};
+use uuid::Uuid;
 
-use super::{act, context, notification, now, paused, push};
+use super::{act, context, dead_letter, notification, now, paused, push};
 use crate::Explanation;
 
 /// A pause that is over.
@@ -173,6 +174,27 @@ fn an_outage_of_swrve_is_told_after_its_end() {
         "{:?}",
         story.story
     );
+}
+
+#[test]
+fn what_stopped_the_lane_while_a_push_was_given_up_is_not_of_its_story() {
+    let mut sent = push(PushStatus::Sent, 1);
+    (sent.push.attempts, sent.push.replayed_after) = (2, 1);
+    let mut letter = dead_letter(Some(Uuid::from_u128(1)), None);
+    letter.state = DeadLetterState::Replayed;
+    letter.created_at = now() - TimeDelta::seconds(400);
+    letter.resolved_at = Some(now() - TimeDelta::seconds(100));
+    sent.dead_letters = vec![letter];
+    // One of each in between, and one that had begun before or ended after.
+    sent.pauses = vec![pause("lane", 500, 399), pause("lane", 390, 300)];
+    sent.holds = vec![hold(290, 101), hold(110, 90)];
+    let story = crate::push(&sent, &context());
+    let codes = |code: &str| {
+        let lines = story.story.iter().filter(|line| line.code == code);
+        lines.map(|line| line.at).collect::<Vec<_>>()
+    };
+    assert_eq!(codes("paused"), [now() - TimeDelta::seconds(500)]);
+    assert_eq!(codes("held"), [now() - TimeDelta::seconds(110)]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use webpush::MessageId;
 
 use crate::app::App;
 use crate::request::Viewer;
-use crate::search::{MESSAGE_ID, at_end, identifier, look, quota_request, searchable};
+use crate::search::{FoundDocument, MESSAGE_ID, at_end, identifier, look, quota_request, searchable};
 
 /// Most states of a subscription that are told, the newest ones.
 const STATES_MAX: u32 = 20;
@@ -99,12 +99,27 @@ async fn of_search(
             "{one} is all that is found for {sought:?}, and has no story; `postrider find` tells what it is"
         ),
         several => format!(
-            "{} things are found for {sought:?}, of which `postrider explain` tells one by its identifier, and `postrider find` what each is: {}",
+            "{} things are found for {sought:?}, of which {}: {}",
             several.len(),
+            which_tells(&found, sought),
             several.join(", ")
         ),
     };
     Err(Problem::new(ProblemKind::NOT_FOUND, detail))
+}
+
+/// Which commands tell one of what was found, which several things were.
+fn which_tells(found: &[FoundDocument], sought: &str) -> String {
+    let are_keys = found.iter().filter(|it| it.kind == "key").count();
+    let stories = "`postrider explain` tells one by its identifier, and `postrider find` what each is";
+    let keys = format!(
+        "`postrider keys list --name {sought:?}` lists API keys, and `postrider audit --subject api-key/ID` what was done to one"
+    );
+    match are_keys {
+        0 => stories.to_owned(),
+        all if all == found.len() => keys,
+        _ => format!("{stories}; {keys}"),
+    }
 }
 
 /// What a story is told of.

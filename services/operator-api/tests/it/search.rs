@@ -151,6 +151,19 @@ async fn a_key_is_found_by_its_name_and_a_quota_request_by_its_identifier(rig: &
         let detail = refused["detail"].as_str().unwrap();
         assert!(detail.contains(command), "{detail}");
     }
+    // One that was rotated has the name, too, and neither has a story.
+    let rotated = ApiKey::new(key.name.clone(), vec![Role::Viewer], None, rig.now());
+    let digest = KeyDigest::of("shop-of-the-house, rotated");
+    rig.it.store.insert_api_key(&rotated, &digest).await.unwrap();
+    let path = format!("/explain/{}", key.name);
+    let refused = rig.refused("GET", &path, None, (404, "not-found")).await;
+    let detail = refused["detail"].as_str().unwrap();
+    let lists = "of which `postrider keys list --name \"shop-of-the-house\"` lists API keys, and `postrider audit --subject api-key/ID`";
+    assert!(
+        detail.starts_with("2 things are found") && detail.contains(lists),
+        "{detail}"
+    );
+    assert!(!detail.contains("postrider explain"), "{detail}");
 }
 
 #[testkit::test]

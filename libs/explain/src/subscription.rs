@@ -2,17 +2,21 @@
 
 use std::iter;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
 use domain::quota::{Budget, day_of};
 use domain::reason::NotificationReason;
 use domain::subscription::{HeldBack, SubscriptionState};
-use store::PauseView;
+use serde_json::Value;
 use store::webhook::{StateEntry, SubscriptionView, WaitingSum};
+use store::{AuditView, PauseView};
 
 use crate::explanation::{Context, Explanation, Line, Next, after_pause, held_back, said_of, sentence};
 use crate::reseller::{self, Sentence};
 use crate::words::{number, of, waits};
+
+/// How far apart the times of an act and of the state that it led to may be.
+const SAME_TIME: TimeDelta = TimeDelta::seconds(1);
 
 /// What is read of a subscription.
 #[derive(Debug, Clone)]
@@ -21,6 +25,8 @@ pub struct SubscriptionFacts {
     pub view: SubscriptionView,
     /// The states that it came to have, the newest first.
     pub states: Vec<StateEntry>,
+    /// What the audit log says of its pauses, of those of its reseller, of their ends, and of its limits: the newest of each.
+    pub acts: Vec<AuditView>,
     /// What waits for it.
     pub waiting: Vec<WaitingSum>,
     /// Up to how many were counted in each status.
@@ -182,17 +188,69 @@ impl Describer<'_> {
         states.sort_by_key(|entry| (entry.at, entry.id));
         let before = iter::once(None).chain(states.iter().map(|entry| Some(*entry)));
         lines.extend(states.iter().zip(before).map(|(entry, before)| {
-            let text = format!("{}: {}.", entry.state, why(entry, before));
+            let act = self.act_of(entry, before);
+            let text = sentence(&format!("{}: {}", entry.state, why(entry, before, act)));
             let said = Sentence::new("state", text)
                 .with("state", entry.state.to_string())
                 .with("paused", entry.paused)
-                .with("held", entry.held);
+                .with("held", entry.held)
+                .with("by", act.map(|act| &act.actor))
+                .with("subject", act.map(|act| &act.subject))
+                .with("note", act.and_then(|act| act.note.as_ref()));
             Line::new(entry.at, said)
         }));
+        let limits = self.facts.acts.iter();
+        lines.extend(limits.filter_map(|act| Some(Line::new(act.at, self.limits_set(act)?))));
         let failing = |at| Line::new(at, Sentence::new("failing", "Every attempt has failed since."));
         lines.extend(view.failing_since.map(failing));
         lines.sort_by_key(|line| line.at);
         lines
+    }
+
+    /// What an operator did by which a pause of it began or ended, if that is still in the audit log.
+    fn act_of(&self, entry: &StateEntry, before: Option<&StateEntry>) -> Option<&AuditView> {
+        let before = before.filter(|before| before.held != entry.held)?;
+        let did = if before.held { ".resume" } else { ".pause" };
+        let apart = |act: &AuditView| (act.at - entry.at).abs();
+        let acts = self.facts.acts.iter();
+        acts.filter(|act| act.action.ends_with(did) && apart(act) <= SAME_TIME)
+            .min_by_key(|act| apart(act))
+    }
+
+    /// What an act changed in its limits; nothing of another act.
+    fn limits_set(&self, act: &AuditView) -> Option<Sentence> {
+        let rules = &self.context.rules;
+        // What stayed as it was may be there as null.
+        let change_of = |name: &str| act.details.get(name).filter(|change| change.is_object());
+        let changed = |name: &str, what: &str, default: Option<u32>| {
+            let change = change_of(name)?;
+            // Where there was, or is, none of its own, the default holds.
+            let limit = |side: &str| {
+                let own = change.get(side).and_then(Value::as_u64);
+                own.or(default.map(u64::from))
+                    .map_or_else(|| "no limit".to_owned(), number)
+            };
+            Some(format!("{what} from {} to {}", limit("from"), limit("to")))
+        };
+        let changes = [
+            changed("dailyQuota", "its daily quota", Some(rules.daily_quota)),
+            changed(
+                "requestsPerSecond",
+                "its attempts a second",
+                rules.requests_per_second,
+            ),
+        ];
+        let changes: Vec<String> = changes.into_iter().flatten().collect();
+        if changes.is_empty() {
+            return None;
+        }
+        let text = format!("{} changed {}{}", act.actor, changes.join(" and "), noted(act));
+        let said = Sentence::new("limits", sentence(&text))
+            .with("by", &act.actor)
+            .with("note", &act.note)
+            .with("dailyQuota", change_of("dailyQuota"))
+            .with("requestsPerSecond", change_of("requestsPerSecond"));
+        Some(said)
     }
 
     fn next(&self) -> Next {
@@ -250,8 +308,8 @@ impl Describer<'_> {
 }
 
 /// Why a subscription came to have a state, and what holds it back besides. What has only begun or ended a pause keeps the reason that the
-/// state had before it, which is told already.
-fn why(entry: &StateEntry, before: Option<&StateEntry>) -> String {
+/// state had before it, which is told already. `act` is what an operator did by which a pause began or ended.
+fn why(entry: &StateEntry, before: Option<&StateEntry>, act: Option<&AuditView>) -> String {
     let is_same = |before: &&StateEntry| (before.state, before.reason) == (entry.state, entry.reason);
     let own = if entry.paused {
         "; paused by its reseller"
@@ -259,24 +317,37 @@ fn why(entry: &StateEntry, before: Option<&StateEntry>) -> String {
         ""
     };
     let held = if entry.held { "; paused by an operator" } else { "" };
+    let operator = act.map_or("an operator", |act| act.actor.as_str());
+    let of_reseller = act.is_some_and(|act| act.subject.starts_with("reseller/"));
+    let what = if of_reseller { "all of its reseller" } else { "it" };
+    let note = act.map_or_else(String::new, noted);
     match before.filter(is_same) {
         Some(before) if before.paused && !entry.paused => format!("its reseller let it go on{held}"),
-        Some(before) if before.held && !entry.held => format!("an operator let it go on{own}"),
+        Some(before) if before.held && !entry.held => format!("{operator} let {what} go on{note}{own}"),
         Some(before) if !before.paused && entry.paused => format!("its reseller paused it{held}"),
-        Some(before) if !before.held && entry.held => format!("an operator paused it{own}"),
+        Some(before) if !before.held && entry.held => format!("{operator} paused {what}{note}{own}"),
         _ => format!("{}{own}{held}", entry.reason.said()),
+    }
+}
+
+/// Why an act was done, as the end of a sentence.
+fn noted(act: &AuditView) -> String {
+    let note = act.note.as_deref().unwrap_or_default().trim_end_matches('.');
+    if note.is_empty() {
+        String::new()
+    } else {
+        format!(": {note}")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
     use domain::notification::RetryPlan;
     use domain::reason::StateReason;
     use uuid::Uuid;
 
     use super::*;
-    use crate::tests::{context, now, paused};
+    use crate::tests::{act, context, now, paused};
 
     fn facts() -> SubscriptionFacts {
         let made = now() - TimeDelta::days(9);
@@ -316,6 +387,7 @@ mod tests {
                 paused: false,
                 held: false,
             }],
+            acts: Vec::new(),
             waiting: Vec::new(),
             counted_up_to: 1_000,
             budget: None,
@@ -389,6 +461,54 @@ mod tests {
                 "ACTIVE: every attempt has failed for days; paused by its reseller.",
             ]
         );
+    }
+
+    #[test]
+    fn a_pause_by_an_operator_is_told_with_whose_it_is_and_a_change_of_limits_too() {
+        let mut facts = facts();
+        let made = facts.states[0].at;
+        for (minute, held) in [(1, true), (2, false), (3, true)] {
+            let mut entry = facts.states[0].clone();
+            entry.at += TimeDelta::minutes(minute);
+            entry.held = held;
+            facts.states.push(entry);
+        }
+        facts.acts = [
+            ("reseller.pause", "reseller/acme", 1, "they asked us to."),
+            ("reseller.resume", "reseller/acme", 2, ""),
+            ("quota-request.approve", "subscription/5", 4, "a merger"),
+            ("quota-request.approve", "subscription/5", 5, ""),
+        ]
+        .map(|(action, subject, minute, note)| AuditView {
+            at: made + TimeDelta::minutes(minute),
+            subject: subject.to_owned(),
+            note: Some(note.to_owned()),
+            ..act(action)
+        })
+        .to_vec();
+        facts.acts[2].details = serde_json::json!({
+            "dailyQuota": {"from": null, "to": 20_000},
+            "requestsPerSecond": {"from": 5, "to": null},
+        });
+        // What it had already was approved with what it had not.
+        facts.acts[3].details = serde_json::json!({
+            "dailyQuota": null,
+            "requestsPerSecond": {"from": null, "to": 10},
+        });
+        let told = describe(&facts, &context());
+        let lines: Vec<&str> = told.story.iter().skip(2).map(|line| line.text.as_str()).collect();
+        assert_eq!(
+            lines,
+            [
+                "ACTIVE: ann (1) paused all of its reseller: they asked us to.",
+                "ACTIVE: ann (1) let all of its reseller go on.",
+                // Which is not in the audit log any more.
+                "ACTIVE: an operator paused it.",
+                "ann (1) changed its daily quota from 10,000 to 20,000 and its attempts a second from 5 to no limit: a merger.",
+                "ann (1) changed its attempts a second from no limit to 10.",
+            ]
+        );
+        assert_eq!(told.story[2].params["subject"], "reseller/acme");
     }
 
     #[test]

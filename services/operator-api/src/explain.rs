@@ -8,9 +8,9 @@ use explain::{Context, Explanation, SubscriptionFacts};
 use http_api::{Name, Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::timeline::{NotificationTimeline, PushTimeline};
-use store::webhook::EventView;
+use store::webhook::{EventView, SubscriptionView};
 use store::webpush::StoredClient;
-use store::{AuditView, DeadLetterView, Store};
+use store::{AuditFilter, AuditView, DeadLetterView, Store};
 use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::request::Viewer;
 use crate::search::{FoundDocument, MESSAGE_ID, at_end, identifier, look, quota_request, searchable};
 
-/// Most states of a subscription that are told, the newest ones.
+/// Most states of a subscription that are told, and acts of each kind that led to them, the newest ones.
 const STATES_MAX: u32 = 20;
 /// Up to how many notifications of a subscription that wait are counted in each status.
 const WAITING_COUNTED_MAX: u32 = 10_000;
@@ -345,11 +345,33 @@ async fn find_subscription(store: &Store, id: Uuid) -> Result<Option<Subject>, s
     };
     Ok(Some(Subject::Subscription(Box::new(SubscriptionFacts {
         states: store.list_states(id, None, STATES_MAX).await?,
+        acts: acts_on(store, &view).await?,
         waiting: store.waiting_sums(id, WAITING_COUNTED_MAX).await?,
         counted_up_to: WAITING_COUNTED_MAX,
         budget: store.budgets_of(&[id]).await?.remove(&id),
         view,
     }))))
+}
+
+/// The newest pauses of a subscription and of its reseller, and changes of its limits.
+async fn acts_on(store: &Store, view: &SubscriptionView) -> Result<Vec<AuditView>, store::Error> {
+    let own = format!("subscription/{}", view.id);
+    let all = format!("reseller/{}", view.reseller);
+    let mut acts = Vec::new();
+    for (subject, actions) in [
+        (&own, ["subscription.pause", "subscription.resume"]),
+        (&own, ["subscription.limits", "quota-request.approve"]),
+        (&all, ["reseller.pause", "reseller.resume"]),
+    ] {
+        let filter = AuditFilter {
+            actions: Some(actions.map(str::to_owned).to_vec()),
+            subject: Some(subject.clone()),
+            since: Some(view.created_at),
+            ..AuditFilter::default()
+        };
+        acts.extend(store.list_audit(&filter, STATES_MAX).await?);
+    }
+    Ok(acts)
 }
 
 async fn context(app: &App) -> Result<Context, store::Error> {

@@ -36,6 +36,8 @@ pub(crate) const STATUSES: [&str; 7] = [
 
 /// Most events that matched nothing that are named below a list of notifications.
 const UNMATCHED_MAX: u64 = 50;
+/// Most other resellers that are named where an event is none of the one that was asked for.
+const OTHERS_MAX: usize = 3;
 
 /// When, and which part of a list.
 #[derive(Debug, Clone, Args)]
@@ -395,7 +397,9 @@ async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::
         return Ok(());
     }
     query.insert("unmatched".to_owned(), "true".into());
-    let document = Pages::new(api, "/events", query, UNMATCHED_MAX).whole().await?;
+    let document = Pages::new(api, "/events", query.clone(), UNMATCHED_MAX)
+        .whole()
+        .await?;
     let found = shown::items(&document["items"]);
     for event in found {
         let (id, reseller) = (shown::cell(event, "/id"), shown::cell(event, "/resellerId"));
@@ -404,11 +408,55 @@ async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::
         ));
     }
     if is_empty && found.is_empty() {
-        output::note(
-            "no event that matched nothing has it either; --value finds whole values, such as example.org, and no parts of them",
-        );
+        return note_no_event(api, query).await;
     }
     Ok(())
+}
+
+/// Says that no event has the value, and which of another reseller has it.
+async fn note_no_event(api: &Api, mut query: Query) -> anyhow::Result<()> {
+    let reseller = query.get("reseller").and_then(Value::as_str).map(str::to_owned);
+    output::note(output::harmless(&no_event(reseller.as_deref())));
+    // An `eventId` goes with a reseller alone.
+    if let Some(reseller) = reseller
+        && !query.contains_key("eventId")
+    {
+        for name in ["reseller", "unmatched"] {
+            query.remove(name);
+        }
+        query.insert("limit".to_owned(), UNMATCHED_MAX.into());
+        // One part of the list, and no error where it cannot be had: what was asked for has been answered.
+        let events: Value = api.get("/events", &query).await.unwrap_or_default();
+        for told in of_others(shown::items(&events["items"]), &reseller) {
+            output::note(told);
+        }
+    }
+    Ok(())
+}
+
+/// That no event has the value that became no notification.
+fn no_event(reseller: Option<&str>) -> String {
+    let of = reseller.map_or(String::new(), |reseller| format!(" of {reseller}"));
+    format!(
+        "no event{of} that matched nothing has it either; --value finds whole values, such as example.org, and no parts of them"
+    )
+}
+
+/// What tells of the newest event of each reseller but this one: its name may be written in another way.
+fn of_others(events: &[Value], reseller: &str) -> Vec<String> {
+    let mut named = vec![reseller];
+    let mut told = Vec::new();
+    for event in events {
+        let Some(other) = event["resellerId"].as_str() else {
+            continue;
+        };
+        if told.len() < OTHERS_MAX && !named.contains(&other) {
+            named.push(other);
+            let (id, other) = (shown::cell(event, "/id"), output::harmless(other));
+            told.push(format!("an event of {other} has it: `postrider explain {id}`"));
+        }
+    }
+    told
 }
 
 /// Lists events.
@@ -474,6 +522,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_another_reseller_has_is_named_once_for_each() {
+        assert!(no_event(Some("demo")).starts_with("no event of demo that matched nothing has it either; "));
+        assert!(no_event(None).starts_with("no event that matched nothing has it either; "));
+        let event = |id: &str, reseller: &str| json!({"id": id, "resellerId": reseller});
+        let events = [
+            event("e-5", "Demo"),
+            event("e-4", "demo"),
+            event("e-3", "Demo"),
+            event("e-2", "demo2"),
+        ];
+        assert_eq!(
+            of_others(&events, "demo"),
+            [
+                "an event of Demo has it: `postrider explain e-5`",
+                "an event of demo2 has it: `postrider explain e-2`"
+            ]
+        );
+        assert!(of_others(&events[1..2], "demo").is_empty());
+    }
 
     #[test]
     fn an_empty_list_names_the_other_status_in_which_pushes_wait() {

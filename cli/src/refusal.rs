@@ -32,7 +32,7 @@ const SAID: [(&str, &str); 6] = [
 ];
 /// How the parser of identifiers begins what it says, which goes on to the end of the line.
 const OF_IDENTIFIERS: [&str; 3] = ["invalid character: ", "invalid length: ", "invalid group "];
-const IDENTIFIER: &str = "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+pub(crate) const IDENTIFIER: &str = "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
 
 /// Says it as clap does, what is wrong on standard error; how the program ends with it.
 pub(crate) fn tell(mut error: clap::Error) -> ExitCode {
@@ -145,6 +145,22 @@ mod tests {
             let error = Cli::try_parse_from(line.split(' ')).expect_err("a refusal");
             let text = reworded(&error.render().to_string());
             assert!(text.contains(said), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_an_identifier_is_taken_for_is_also_named_by_where_it_is_looked_up() {
+        let id = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+        for line in [
+            format!("push show /push/{id}"),
+            format!("cancel push /push/{id} --note mistake"),
+            format!("cancel notification /notifications/{id} --note mistake"),
+            format!("retry-now push /push/{id} {id}"),
+            format!("notifications show /notifications/{id}"),
+        ] {
+            let line = format!("postrider {line}");
+            let read = Cli::try_parse_from(line.split(' '));
+            assert!(read.is_ok(), "{line}");
         }
     }
 

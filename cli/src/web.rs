@@ -8,8 +8,10 @@ use anyhow::{Context as _, bail};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, Url};
+use uuid::Uuid;
 
 use crate::output;
+use crate::refusal::IDENTIFIER;
 
 /// A client whose requests take no longer than `limit`. As Postrider itself it follows no redirects: what is handed in would go elsewhere.
 pub(crate) fn client(limit: Duration) -> anyhow::Result<Client> {
@@ -31,6 +33,16 @@ pub(crate) fn address<'a>(name: &str, text: &'a str) -> anyhow::Result<&'a str> 
         );
     }
     Ok(text.trim_end_matches('/'))
+}
+
+/// An identifier, or the one at the end of the path or address at which a thing is looked up, such as `/push/ID`.
+pub(crate) fn identifier(text: &str) -> Option<Uuid> {
+    text.rsplit('/').next()?.parse().ok()
+}
+
+/// The same as an argument of commands that take it of more than one kind.
+pub(crate) fn any_identifier(text: &str) -> Result<Uuid, &'static str> {
+    identifier(text).ok_or(IDENTIFIER)
 }
 
 /// What is said once, however many callers a command has.
@@ -95,6 +107,22 @@ pub(crate) fn path(parts: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_identifier_is_also_the_end_of_a_path_or_an_address() {
+        let id = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+        for before in ["", "/push/", "/events/", "http://127.0.0.1:8080/push/"] {
+            let text = format!("{before}{id}");
+            assert_eq!(
+                any_identifier(&text).map(|id| id.to_string()).as_deref(),
+                Ok(id),
+                "{text}"
+            );
+        }
+        for none in ["", "/push/", "/push/nonsense", "/push/019aa2f0"] {
+            assert!(any_identifier(none).is_err(), "{none:?}");
+        }
+    }
 
     #[test]
     fn a_name_cannot_lead_to_another_path() {

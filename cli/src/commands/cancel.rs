@@ -16,6 +16,7 @@ use crate::api::Api;
 use crate::confirm::{Act, Yes};
 use crate::operator::Common;
 use crate::output::{self, JsonArgs};
+use crate::web;
 
 /// What of the reseller lane is cancelled: one, and several.
 pub(crate) const NOTIFICATIONS: [&str; 2] = [
@@ -343,7 +344,8 @@ async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
 
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
-    /// Its identifier.
+    /// Its identifier, or the path at which it is looked up, such as /push/ID.
+    #[arg(value_parser = web::any_identifier)]
     id: Uuid,
     /// Why; kept in the audit log.
     #[arg(long)]

@@ -16,6 +16,7 @@ use crate::file;
 use crate::ingest::{self, Event, EventRequest, Ingest, IngestArgs, Missed};
 use crate::output::{self, Column, Form, FormArgs, Table};
 use crate::progress::Progress;
+use crate::web;
 
 /// How often an event is looked at whose notifications are waited for.
 const POLL: Duration = Duration::from_millis(500);
@@ -172,10 +173,10 @@ async fn note_unheard(ingest: &Ingest, id: Uuid, reseller: &str) {
 }
 
 async fn show(ingest: &Ingest, (id, reseller): (&str, Option<&str>), form: Form) -> anyhow::Result<()> {
-    let document: Value = match (reseller, last_part(id).parse::<Uuid>()) {
+    let document: Value = match (reseller, web::identifier(id)) {
         (Some(reseller), _) => ingest.find_event_of(reseller, id).await?,
-        (None, Ok(id)) => ingest.get(&format!("/events/{id}"), &()).await?,
-        (None, Err(_)) => bail!(
+        (None, Some(id)) => ingest.get(&format!("/events/{id}"), &()).await?,
+        (None, None) => bail!(
             "{id:?} is no identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; if it is your own name of the event, say whose event it is \
              with --reseller"
         ),
@@ -212,11 +213,6 @@ async fn show(ingest: &Ingest, (id, reseller): (&str, Option<&str>), form: Form)
         ]);
     }
     form.table(&notifications)
-}
-
-/// An identifier may come with the path of a `Location` before it.
-fn last_part(id: &str) -> &str {
-    id.rsplit('/').next().unwrap_or(id)
 }
 
 /// Whom an event missed that became nothing.

@@ -17,6 +17,7 @@ use crate::file;
 use crate::ingest::{self, Answer, Attempt, Ingest, IngestArgs, Push, PushRequest};
 use crate::output::{self, Column, Form, FormArgs, Table};
 use crate::progress::Progress;
+use crate::web;
 
 const AGAIN: &str = "it was handed in before with this idempotency key; nothing new was stored";
 /// How often a push is looked at that is waited for.
@@ -100,9 +101,8 @@ struct PostArgs {
 
 /// An identifier, or the path of a `Location` that ends with one.
 fn identifier(text: &str) -> Result<Uuid, &'static str> {
-    let last = text.rsplit('/').next().unwrap_or(text);
-    last.parse()
-        .map_err(|_| "write the identifier of a push, such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")
+    web::identifier(text)
+        .ok_or("write the identifier of a push, such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")
 }
 
 fn platform() -> impl clap::builder::TypedValueParser<Value = Platform> {

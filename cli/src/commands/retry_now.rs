@@ -26,6 +26,7 @@ pub(crate) enum RetryNowCommand {
     /// Everything in RETRY of one subscription.
     Subscription {
         /// Its identifier.
+        #[arg(value_parser = web::any_identifier)]
         id: Uuid,
         #[command(flatten)]
         word: Word,
@@ -53,8 +54,8 @@ pub(crate) enum RetryNowCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManyArgs {
-    /// Their identifiers.
-    #[arg(value_name = "ID", required = true)]
+    /// Their identifiers, or the paths at which they are looked up, such as /push/ID.
+    #[arg(value_name = "ID", required = true, value_parser = web::any_identifier)]
     ids: Vec<Uuid>,
     #[command(flatten)]
     word: Word,

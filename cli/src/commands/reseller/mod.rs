@@ -32,6 +32,7 @@ use crate::output::{Form, FormArgs, JsonArgs};
 use crate::portal::{Portal, PortalArgs};
 use crate::problem::Refusal;
 use crate::shown::cell;
+use crate::web;
 
 /// How long and how often a portal is asked again that cannot answer now.
 const NOT_NOW: (Duration, u32) = (Duration::from_secs(1), 60);
@@ -96,12 +97,12 @@ impl OneSubscription {
     }
 }
 
-/// An identifier of the portal, as an argument.
+/// An identifier of the portal, or the path at which it is looked up, as an argument.
 pub(crate) fn identifier(text: &str) -> Result<Uuid, &'static str> {
-    text.parse().map_err(|_| {
+    web::identifier(text).ok_or(
         "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; `postrider subscriptions list`, `notifications list` (those of an \
-         event with `--event-id`) and `secrets list` show them"
-    })
+         event with `--event-id`) and `secrets list` show them",
+    )
 }
 
 /// What is at `path`, for a command that waits for something there: a portal that cannot answer now is asked again.

@@ -30,6 +30,7 @@ use crate::portal::Portal;
 use crate::pretty;
 use crate::progress::Progress;
 use crate::shown::{self, Shown, ShownColumn, cell};
+use crate::web;
 
 /// How often a notification is looked at that is waited for.
 const POLL: Duration = Duration::from_millis(500);
@@ -227,7 +228,7 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<ExitCod
 
 /// The identifier of a notification, as an argument. What is none may be what an event is called, or be in its data.
 fn notification(text: &str) -> Result<Uuid, String> {
-    text.parse().map_err(|_| {
+    web::identifier(text).ok_or_else(|| {
         format!(
             "write the identifier of a notification, such as 019aa2f0-5b1c-8025-9519-0863916ea2df; {}",
             listed_by(text)

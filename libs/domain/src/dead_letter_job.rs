@@ -66,7 +66,7 @@ pub enum JobCommand {
     Cancel,
 }
 
-/// A command that comes too late: the job has ended another way.
+/// A command that comes too late: the job has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the job is {0} already")]
 pub struct JobEnded(pub JobStatus);
@@ -78,12 +78,12 @@ impl JobStatus {
     }
 
     /// Decides what a command makes of a job. One that finds what it wants changes nothing, so that a call can be
-    /// repeated.
+    /// repeated; what has ended takes none.
     pub fn command(self, command: JobCommand) -> Result<Self, JobEnded> {
         match (self, command) {
             (Self::Running | Self::Paused, JobCommand::Pause) => Ok(Self::Paused),
             (Self::Running | Self::Paused, JobCommand::Resume) => Ok(Self::Running),
-            (Self::Running | Self::Paused | Self::Cancelled, JobCommand::Cancel) => Ok(Self::Cancelled),
+            (Self::Running | Self::Paused, JobCommand::Cancel) => Ok(Self::Cancelled),
             (Self::Completed | Self::Cancelled, _) => Err(JobEnded(self)),
         }
     }
@@ -109,10 +109,14 @@ mod tests {
             for command in [JobCommand::Pause, JobCommand::Resume, JobCommand::Cancel] {
                 let next = status.command(command);
                 if status.is_terminal() {
-                    let repeated = (status, command) == (JobStatus::Cancelled, JobCommand::Cancel);
-                    assert_eq!(next.is_ok(), repeated, "{status} {command:?}");
+                    assert_eq!(next, Err(JobEnded(status)), "{status} {command:?}");
                 } else {
-                    assert_eq!(next.unwrap().command(command), next, "{status} {command:?}");
+                    let again = next.unwrap().command(command);
+                    let repeated = match command {
+                        JobCommand::Cancel => Err(JobEnded(JobStatus::Cancelled)),
+                        JobCommand::Pause | JobCommand::Resume => next,
+                    };
+                    assert_eq!(again, repeated, "{status} {command:?}");
                 }
             }
         }

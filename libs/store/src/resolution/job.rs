@@ -69,7 +69,7 @@ pub struct DeadLetterJob {
 pub enum JobCommanded {
     /// It is as it was wanted, now or since before.
     Done(Box<DeadLetterJob>),
-    /// It had ended another way.
+    /// It had ended before.
     Ended(JobStatus),
     /// There is no such job.
     Unknown,

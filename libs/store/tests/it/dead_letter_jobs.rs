@@ -226,7 +226,9 @@ async fn a_paused_job_stands_still_a_resumed_one_goes_on_and_a_cancelled_one_has
     assert_eq!(step().await, 10);
     assert_eq!(command(JobCommand::Cancel).await, Ok(JobStatus::Cancelled));
     assert_eq!(step().await, 0);
-    assert_eq!(command(JobCommand::Resume).await, Err(JobStatus::Cancelled));
+    for late in [JobCommand::Resume, JobCommand::Cancel] {
+        assert_eq!(command(late).await, Err(JobStatus::Cancelled));
+    }
     let ended = find(&store, job.id).await;
     assert_eq!((ended.done, ended.finished_at.is_some()), (20, true));
     let unknown = store

@@ -13,6 +13,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::dead_letter_job::{JobAction, JobCommand, JobStatus};
+use explain::words::time;
 use http_api::paging::{self, List};
 use http_api::{FieldCode, FieldProblem, Id, Payload, Problem, ProblemKind, ReadParams};
 use serde::Deserialize;
@@ -191,7 +192,24 @@ async fn command(operator: &Operator, id: Uuid, command: JobCommand, body: &Note
     let act = operator.act(body.optional()?);
     let commanding = operator.app.store.command_dead_letter_job(id, command, &act);
     let commanded = http_api::by(operator.deadline, ("the job", "changed"), commanding).await?;
+    let is_repeated = command == JobCommand::Cancel && commanded == JobCommanded::Ended(JobStatus::Cancelled);
+    if is_repeated {
+        return Err(cancelled_before(operator, id).await?);
+    }
     commanded_document(commanded, act.at)
+}
+
+/// That a job was cancelled before, when and by whom.
+async fn cancelled_before(operator: &Operator, id: Uuid) -> Result<Problem, Problem> {
+    let finding = operator.app.store.find_dead_letter_job(id);
+    let job = http_api::by(operator.deadline, ("the job", "read"), finding).await?;
+    let job = job.ok_or_else(unknown)?;
+    let at = job
+        .finished_at
+        .map_or(String::new(), |at| format!(", at {}", time(at)));
+    let by = job.cancelled_by.as_deref().unwrap_or("Postrider");
+    let detail = format!("the job was cancelled before{at} by {by}");
+    Ok(Problem::new(ProblemKind::CONFLICT, detail))
 }
 
 fn commanded_document(commanded: JobCommanded, now: DateTime<Utc>) -> Answer {

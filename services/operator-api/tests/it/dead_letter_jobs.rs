@@ -252,13 +252,13 @@ async fn a_job_is_counted_first_then_made_steered_and_listed(rig: &Rig) {
     assert_eq!((&job["status"], &job["matching"]), (&json!("RUNNING"), &json!(3)));
     let eta = rig.now() + TimeDelta::seconds(3);
     assert_eq!(job["eta"], json!(eta));
-    for (command, status) in [
-        ("pause", "PAUSED"),
-        ("resume", "RUNNING"),
-        ("cancel", "CANCELLED"),
+    for (command, status, times) in [
+        ("pause", "PAUSED", 2),
+        ("resume", "RUNNING", 2),
+        ("cancel", "CANCELLED", 1),
     ] {
         let command = format!("{path}/{command}");
-        for _ in 0..2 {
+        for _ in 0..times {
             assert_eq!(rig.act(&command, &json!({}), 200).await["status"], status);
         }
     }
@@ -328,7 +328,16 @@ async fn a_careful_job_says_how_careful_it_is_and_its_rate_is_changed_until_it_h
             .await;
         assert_eq!(fields(&refused), ["perSecond"], "{body}");
     }
-    rig.act(&format!("{path}/cancel"), &json!({}), 200).await;
+    let cancel = format!("{path}/cancel");
+    rig.act(&cancel, &json!({}), 200).await;
+    let again = rig
+        .refused("POST", &cancel, Some(&json!({})), (409, "conflict"))
+        .await;
+    let detail = again["detail"].as_str().unwrap();
+    assert!(
+        detail.starts_with("the job was cancelled before, at "),
+        "{detail}"
+    );
     let late = json!({"perSecond": 9});
     rig.refused("PATCH", &path, Some(&late), (409, "conflict")).await;
 }

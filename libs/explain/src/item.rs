@@ -83,9 +83,12 @@ impl Item<'_> {
     /// Who has cancelled it, when and why, as it follows that it was cancelled.
     pub(crate) fn cancelled_by(&self) -> String {
         self.cancellation().map_or(String::new(), |(at, by, note)| {
-            let note = note.unwrap_or("no reason given");
+            let note = note.map_or_else(
+                || "without a note".to_owned(),
+                |note| format!("with the note \"{note}\""),
+            );
             let when = relative(at, self.context.now);
-            format!(" by {by}, {when}: {note}")
+            format!(" by {by}, {when}, {note}")
         })
     }
 

@@ -294,7 +294,7 @@ const DELIVERIES: &[DeliveryCase] = &[
                 vec![act("notification.cancel")],
             )
         },
-        "Was cancelled by ann (1), 2 min ago: wrong text.",
+        "Was cancelled by ann (1), 2 min ago, with the note \"wrong text\".",
         "Nothing: what was cancelled is not sent any more.",
         ("cancelled", "not-sent"),
     ),
@@ -304,7 +304,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| {
             (it.reason, it.dead_letters) = (Some(NotificationReason::Cancelled), vec![cancelled("has left")])
         },
-        "Was cancelled by ann (1), 1 min ago: has left.",
+        "Was cancelled by ann (1), 1 min ago, with the note \"has left\".",
         "Nothing: what was cancelled is not sent any more.",
         ("cancelled", "not-sent"),
     ),
@@ -314,7 +314,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| {
             (it.reason, it.dead_letters) = (Some(NotificationReason::Cancelled), vec![cancelled("cancelled")])
         },
-        "Was cancelled by ann (1), 1 min ago: no reason given.",
+        "Was cancelled by ann (1), 1 min ago, without a note.",
         "Nothing: what was cancelled is not sent any more.",
         ("cancelled", "not-sent"),
     ),
@@ -344,7 +344,7 @@ fn what_stays_delivered_says_who_cancelled_sending_it_again() {
         assert_eq!(
             story.headline,
             "It stays delivered: the endpoint accepted it at attempt 1, 2026-11-21 11:52:05 UTC (7 min 55 s ago). \
-             Sending it again was cancelled by ann (1), 2 min ago: wrong text."
+             Sending it again was cancelled by ann (1), 2 min ago, with the note \"wrong text\"."
         );
         let told: Vec<_> = story.story.iter().map(|line| line.text.as_str()).collect();
         assert!(

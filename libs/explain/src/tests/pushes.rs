@@ -188,7 +188,7 @@ const PUSHES: &[PushCase] = &[
         PushStatus::GivenUp,
         0,
         |it| (it.push.reason, it.acts) = (Some(PushReason::Cancelled), vec![act("push.cancel")]),
-        "Was cancelled by ann (1), 2 min ago: wrong text.",
+        "Was cancelled by ann (1), 2 min ago, with the note \"wrong text\".",
         "Nothing: it will not be sent.",
         ("cancelled", "not-sent"),
     ),

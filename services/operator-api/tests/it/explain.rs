@@ -44,7 +44,7 @@ async fn a_push_is_explained_and_so_is_who_cancelled_it(rig: &Rig) {
     assert_eq!(story["state"], "GIVEN_UP");
     let headline = story["headline"].as_str().unwrap();
     assert!(
-        headline.starts_with("Was cancelled by ") && headline.ends_with("wrong text."),
+        headline.starts_with("Was cancelled by ") && headline.ends_with(", with the note \"wrong text\"."),
         "{headline}"
     );
     assert_eq!(story["next"]["text"], "Nothing: it will not be sent.");

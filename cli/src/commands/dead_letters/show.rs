@@ -57,11 +57,7 @@ pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
     }
     let curl = document["curl"].as_str();
     if args.curl {
-        let curl = curl.ok_or_else(|| {
-            anyhow::anyhow!(
-                "there is no request to repeat: what the dead letter is about is not stored any more"
-            )
-        })?;
+        let curl = curl.ok_or_else(|| anyhow::anyhow!(no_request(&document)))?;
         return Ok(output::result(curl)?);
     }
     output::result(story(&document))?;
@@ -76,6 +72,16 @@ pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
         ))?;
     }
     Ok(())
+}
+
+/// Why there is no command.
+fn no_request(document: &Value) -> &'static str {
+    let fingerprint = document["fingerprint"].as_str().unwrap_or_default();
+    if fingerprint.starts_with("prototype-key/") {
+        "there is no request to repeat: without a push key none was made"
+    } else {
+        "there is no request to repeat: what the dead letter is about is not stored any more"
+    }
 }
 
 fn record(document: &Value) -> Table {

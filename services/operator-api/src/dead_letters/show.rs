@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
+use domain::dead_letter::FailureClass;
 use domain::dead_letter::curl::{self, NotificationRequest, PushRequest};
 use domain::reason::NotificationReason;
 use http_api::{Id, Problem, ProblemKind};
@@ -41,7 +42,7 @@ pub(crate) struct DetailsDocument {
     #[schema(example = "0af7651916cd43dd8448eb211c80319c")]
     pub(crate) trace_id: Option<String>,
     /// A command for a shell that repeats the request. Secrets and the device are environment variables in it, which have
-    /// to be set: `SWRVE_PUSH_KEY` and `DEVICE`, or `SIGNATURE`.
+    /// to be set: `SWRVE_PUSH_KEY` and `DEVICE`, or `SIGNATURE`. None of a push that was not sent for want of a push key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) curl: Option<String>,
     /// Other dead letters about the same push or notification, the oldest one first.
@@ -310,6 +311,9 @@ fn details(history: DeadLetterHistory, app: &App) -> DetailsDocument {
         None => (&[][..], None, None),
     };
     let others = letters.iter().map(|letter| letter.id);
+    // Without a push key Swrve was asked nothing.
+    let asked =
+        subject.filter(|_| FailureClass::of(&history.dead_letter.fingerprint) != FailureClass::PrototypeKey);
     let event = match subject {
         Some(DeadLetterSubject::Notification { story, .. }) => Some(story.event),
         Some(DeadLetterSubject::Push { .. }) | None => None,
@@ -318,7 +322,7 @@ fn details(history: DeadLetterHistory, app: &App) -> DetailsDocument {
         event,
         other_letters: others.filter(|id| *id != history.dead_letter.id).collect(),
         trace_id: traceparent.and_then(trace_id),
-        curl: subject.and_then(|subject| curl_of(subject, app)),
+        curl: asked.and_then(|subject| curl_of(subject, app)),
         history: shown,
         broker: history.message.as_ref().map(BrokerDocument::of),
         letter: history.dead_letter,

@@ -247,6 +247,18 @@ async fn one_dead_letter_is_shown_with_its_history_and_a_request_without_secrets
         "{curl}"
     );
     assert!(!curl.contains("device-1"), "{curl}");
+    let unasked = "INSERT INTO dead_letters (lane, reason, fingerprint, push_id, detail)
+                   VALUES ('push', 'FAILED', 'prototype-key/IOS/Hello', $1, 'no push key') RETURNING id";
+    let unasked: Uuid = sqlx::query_scalar(unasked)
+        .bind(push)
+        .fetch_one(&rig.it.pool)
+        .await
+        .unwrap();
+    let shown = rig.see(&format!("/dead-letters/{unasked}")).await;
+    assert!(
+        shown.get("curl").is_none() && shown.get("history").is_some(),
+        "{shown}"
+    );
 
     let letter = only(rig, "lane=reseller").await;
     let shown = rig

@@ -54,6 +54,8 @@ pub(crate) struct Course {
     pub(crate) again_after: u32,
     /// When that was, as far as it is known.
     pub(crate) again_at: Option<DateTime<Utc>>,
+    /// Whether it had been delivered before that.
+    pub(crate) was_delivered: bool,
 }
 
 impl Course {
@@ -251,6 +253,7 @@ mod tests {
             due_at: None,
             again_after: 0,
             again_at: None,
+            was_delivered: false,
         }
     }
 

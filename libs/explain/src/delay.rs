@@ -205,6 +205,7 @@ fn said(
         Cause::Attempts => format!("{took} in {}", of(attempts as u64, "attempt", "attempts")),
         Cause::Between => format!("{took} between attempts"),
         Cause::GivenUp => format!("{took} given up, until {replayed}"),
+        Cause::Again if course.was_delivered => format!("{took} delivered, until it was to be sent again"),
         Cause::Again => format!("{took} before it was to be sent again"),
         Cause::Waiting if course.finished_at.is_some() && attempts > 0 => {
             format!("{took} after the last attempt")
@@ -248,6 +249,7 @@ mod tests {
             due_at: None,
             again_after: 0,
             again_at: None,
+            was_delivered: false,
         }
     }
 
@@ -310,6 +312,21 @@ mod tests {
         assert_eq!(
             text(&again, &attempts),
             "2 h until it ended: 2 h before it was to be sent again, 1 s before the first attempt."
+        );
+    }
+
+    #[test]
+    fn what_was_delivered_before_it_was_sent_again_was_so_meanwhile() {
+        let again = Course {
+            again_after: 1,
+            was_delivered: true,
+            ..course(Some(97), 9_999)
+        };
+        let attempts = [attempt(1, 3, Some(1_000)), attempt(2, 97, Some(0))];
+        assert_eq!(
+            text(&again, &attempts),
+            "1 min 37 s until it ended: 1 min 33 s delivered, until it was to be sent again, 3 s before the first attempt, \
+             1 s in 2 attempts."
         );
     }
 

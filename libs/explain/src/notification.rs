@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
+use domain::push::AttemptStatus;
 use domain::quota::day_of;
 use domain::reason::NotificationReason;
 use domain::subscription::SubscriptionState;
@@ -133,6 +134,10 @@ impl Describer<'_> {
             due_at: retried_at(it),
             again_after: it.resent_after,
             again_at: it.resent_at,
+            was_delivered: it
+                .history
+                .iter()
+                .any(|attempt| attempt.number <= it.resent_after && attempt.status == AttemptStatus::Ok),
         };
         let waits = match it.status {
             _ if it.finished_at.is_some() => self.had_waited(),

@@ -100,6 +100,7 @@ impl Describer<'_> {
             due_at: push.next_attempt_at,
             again_after: if is_forgiven { 0 } else { push.replayed_after },
             again_at,
+            was_delivered: false,
         };
         let waits = match push.status {
             _ if push.finished_at.is_some() => "",

@@ -120,6 +120,7 @@ pub(super) fn causes(it: &NotificationTimeline, teller: &Teller<'_>) -> Vec<Sent
         due_at: retried_at(it),
         again_after: 0,
         again_at: None,
+        was_delivered: false,
     };
     if course.end() - from < LATE {
         return Vec::new();

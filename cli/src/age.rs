@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 use domain::clock::{Clock as _, SystemClock};
 
 /// A time as RFC 3339 has it, as tables show it, or a day, which begins at midnight; in UTC where nothing else is said.
@@ -31,12 +31,13 @@ pub(crate) fn time(text: &str) -> Result<DateTime<Utc>, &'static str> {
     Ok(time.and_utc())
 }
 
-/// A time, one without its day as `tail` and `listen` print it, or how long ago it was.
+/// A time, one without its day as `tail` and `listen` print it, one without its year as the console shows it, or how long ago it was.
 pub(crate) fn time_or_age(text: &str) -> Result<DateTime<Utc>, &'static str> {
     const FORM: &str = "write an age such as 2h or 3d, or a time such as 2026-11-21T12:00:00Z";
     let now = SystemClock.now();
     let age = || text.trim().parse::<Age>().ok();
     let known = time(text).ok().or_else(|| time_of_day(text, now));
+    let known = known.or_else(|| time_of_year(text, now));
     known.or_else(|| Some(age()?.before(now))).ok_or(FORM)
 }
 
@@ -53,6 +54,30 @@ fn time_of_day(text: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         return Some(today);
     }
     today.checked_sub_signed(TimeDelta::days(1))
+}
+
+/// A time without its year, such as `Mon 30 Nov, 06:13:31`: when it was last that day, in UTC. The clock of a console may be ahead, or in another zone,
+/// by a day at most.
+fn time_of_year(text: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let text = text.trim();
+    let bare = text.strip_suffix("UTC").unwrap_or(text).trim_end();
+    let latest = now.checked_add_signed(TimeDelta::days(1))?;
+    // A day of the week that is not that of the date is refused.
+    let formats = [
+        "%Y %a %d %b, %H:%M:%S",
+        "%Y %a %d %b, %H:%M",
+        "%Y %d %b, %H:%M:%S",
+        "%Y %d %b, %H:%M",
+    ];
+    let years = [now.year() + 1, now.year(), now.year() - 1];
+    years.into_iter().find_map(|year| {
+        let whole = format!("{year} {bare}");
+        let time = formats
+            .iter()
+            .find_map(|format| NaiveDateTime::parse_from_str(&whole, format).ok())?
+            .and_utc();
+        (time <= latest).then_some(time)
+    })
 }
 
 /// So many seconds as tables show a length of time, in its two largest units.
@@ -195,6 +220,30 @@ mod tests {
         }
         for none in ["", "25:00", "noon"] {
             assert_eq!(time_of_day(none, now), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_its_year_is_the_last_one() {
+        let now = "2026-11-30T13:00:00Z".parse().unwrap();
+        for (text, at) in [
+            ("Mon 30 Nov, 06:13:31", "2026-11-30T06:13:31Z"),
+            ("30 Nov, 06:13 UTC", "2026-11-30T06:13:00Z"),
+            ("Sun 1 Nov, 06:13", "2026-11-01T06:13:00Z"),
+            ("Mon 30 Nov, 15:13:31", "2026-11-30T15:13:31Z"),
+            ("Wed 31 Dec, 06:13:31", "2025-12-31T06:13:31Z"),
+        ] {
+            assert_eq!(time_of_year(text, now), at.parse().ok(), "{text}");
+        }
+        let eve = "2026-12-31T23:30:00Z".parse().unwrap();
+        let ahead = time_of_year("Fri 1 Jan, 00:29", eve);
+        assert_eq!(
+            ahead,
+            "2027-01-01T00:29:00Z".parse().ok(),
+            "of a console that is an hour ahead"
+        );
+        for none in ["", "Tue 30 Nov, 06:13:31", "31 Nov, 06:13", "Mon 30 Nov"] {
+            assert_eq!(time_of_year(none, now), None, "{none:?}");
         }
     }
 

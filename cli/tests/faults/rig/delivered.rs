@@ -43,7 +43,7 @@ const ROWS: &str = "
            count(a.number) FILTER (WHERE a.status = 'IN_PROCESS') AS running,
            count(a.number) FILTER (WHERE a.fingerprint = 'delivery/lease-lost') AS lost,
            count(a.number) FILTER (WHERE a.status = 'ERROR' AND a.response_status IS NULL) AS unknown,
-           (SELECT count(*) FROM dead_letters d WHERE d.notification_id = n.id) AS dead_letters
+           (SELECT count(*) FROM dead_letters d WHERE d.notification_id = n.id AND d.state <> 'DISCARDED') AS dead_letters
     FROM notifications n LEFT JOIN delivery_attempts a ON a.notification_id = n.id
     GROUP BY n.id, n.event, n.subscription_id, n.status, n.reason, n.attempts
     ORDER BY n.event, n.subscription_id";
@@ -125,7 +125,7 @@ impl Delivered {
         let ended = ends.iter().find(|status| status.as_str() == row.status);
         assert!(ended.is_some(), "{row:?} of {place:?} is not {ends:?}");
         assert_eq!((row.recorded, row.running), (row.attempts, 0), "{row:?}");
-        // When a subscription has ended, there is nothing to mend.
+        // When a subscription has ended, there is nothing to mend: the dead letter of what had not been tried is discarded from the beginning.
         let is_unwanted = |reason: &String| reason.starts_with("SUBSCRIPTION_");
         let failed = matches!(row.status.as_str(), "FAILED" | "GIVEN_UP");
         let dead = failed && !row.reason.as_ref().is_some_and(is_unwanted);

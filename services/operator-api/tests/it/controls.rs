@@ -172,7 +172,7 @@ async fn what_had_been_delivered_stays_so_when_sending_it_again_is_cancelled(rig
         assert_eq!(story["state"], "SENT");
         let headline = story["headline"].as_str().unwrap();
         assert!(
-            headline.starts_with("It stays delivered") && headline.ends_with("not wanted."),
+            headline.starts_with("It stays delivered") && headline.ends_with("\"not wanted\"."),
             "{headline}"
         );
     }

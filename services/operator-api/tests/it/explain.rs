@@ -129,6 +129,8 @@ async fn a_subscription_says_whose_pause_holds_it_and_what_waits(rig: &Rig) {
         headline.contains("1 notification waits: 1 for room in the queue. Of its daily quota of"),
         "{headline}"
     );
+    // It was made by another clock, a moment after this one began.
+    rig.clock.advance(TimeDelta::minutes(1));
     rig.act(
         &format!("/subscriptions/{id}/pause"),
         &json!({"note": "incident 17"}),
@@ -146,6 +148,10 @@ async fn a_subscription_says_whose_pause_holds_it_and_what_waits(rig: &Rig) {
         story["commands"][0],
         json!(format!("postrider resume subscription {id}"))
     );
+    let lines = story["story"].as_array().unwrap().iter();
+    let lines: Vec<&str> = lines.filter_map(|line| line["text"].as_str()).collect();
+    let says = |line: &&str| line.contains(" paused it: incident 17.") && !line.contains("an operator");
+    assert!(lines.iter().any(says), "{lines:?}");
 }
 
 #[testkit::test]

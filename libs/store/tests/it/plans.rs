@@ -201,6 +201,18 @@ async fn connect(pool: &PgPool) -> PgConnection {
         .unwrap()
 }
 
+/// The plan of the only statement with these words.
+async fn plan_of(pool: &PgPool, words: &str) -> Value {
+    let found = statements(&[words]);
+    let [(query, parameters)] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    let mut connection = connect(pool).await;
+    let plan = plan(&mut connection, query, *parameters).await;
+    connection.close().await.unwrap();
+    plan
+}
+
 /// Of the statements about growing tables those that say these words.
 async fn assert_plans(pool: &PgPool, words: &str, when: &str) {
     let mut connection = connect(pool).await;
@@ -271,13 +283,7 @@ async fn what_was_done_to_a_subject_is_found_by_its_name(pool: PgPool) {
         .execute(&pool)
         .await
         .unwrap();
-    let mut connection = connect(&pool).await;
-    let listing = statements(&["WHERE subject = $3"]);
-    let [(query, parameters)] = listing.as_slice() else {
-        panic!("{listing:?}")
-    };
-    let plan = plan(&mut connection, query, *parameters).await.to_string();
-    connection.close().await.unwrap();
+    let plan = plan_of(&pool, "WHERE subject = $3").await.to_string();
     assert!(plan.contains("audit_log_subject"), "{plan}");
     assert!(!plan.contains("audit_log_pkey"), "{plan}");
 }
@@ -308,13 +314,7 @@ async fn what_was_done_to_several_resellers_is_not_looked_for_among_all_that_was
         .execute(&pool)
         .await
         .unwrap();
-    let mut connection = connect(&pool).await;
-    let listing = statements(&["e.details->'resellers' ? $1"]);
-    let [(query, parameters)] = listing.as_slice() else {
-        panic!("{listing:?}")
-    };
-    let plan = plan(&mut connection, query, *parameters).await;
-    connection.close().await.unwrap();
+    let plan = plan_of(&pool, "e.details->'resellers' ? $1").await;
     for index in ["audit_log_of_resellers", "audit_log_subject", "audit_log_actor"] {
         // From the cursor on, and no further than the time that is asked for.
         let read = reading(&plan, index).map(|node| node["Index Cond"].to_string());
@@ -334,13 +334,7 @@ async fn visits_that_go_on_are_not_looked_for_among_those_that_ended(pool: PgPoo
                   FROM (SELECT n, now() - n * interval '1 minute' AS at FROM generate_series(1, 10000) AS n) AS row;
                   ANALYZE portal_visits";
     sqlx::raw_sql(visits).execute(&pool).await.unwrap();
-    let mut connection = connect(&pool).await;
-    let listing = statements(&["WITH going_on AS MATERIALIZED"]);
-    let [(query, parameters)] = listing.as_slice() else {
-        panic!("{listing:?}")
-    };
-    let plan = plan(&mut connection, query, *parameters).await.to_string();
-    connection.close().await.unwrap();
+    let plan = plan_of(&pool, "WITH going_on AS MATERIALIZED").await.to_string();
     assert!(plan.contains("portal_visits_end"), "{plan}");
     assert!(!plan.contains("portal_visits_pkey"), "{plan}");
 }
@@ -356,13 +350,7 @@ async fn the_names_of_a_reseller_are_not_looked_for_among_the_visits_of_all(pool
                   FROM generate_series(1, 10000) AS n, api_keys k;
                   ANALYZE portal_visits";
     sqlx::raw_sql(visits).execute(&pool).await.unwrap();
-    let mut connection = connect(&pool).await;
-    let listing = statements(&["ORDER BY max(v.began_at) DESC"]);
-    let [(query, parameters)] = listing.as_slice() else {
-        panic!("{listing:?}")
-    };
-    let plan = plan(&mut connection, query, *parameters).await;
-    connection.close().await.unwrap();
+    let plan = plan_of(&pool, "ORDER BY max(v.began_at) DESC").await;
     assert!(reading(&plan, "portal_visits_of_reseller").is_some(), "{plan:#}");
 }
 
@@ -385,13 +373,7 @@ async fn fill_subscriptions(pool: &PgPool) {
 #[testkit::database_test]
 async fn what_is_in_the_url_of_a_reseller_is_not_looked_for_among_the_subscriptions_of_all(pool: PgPool) {
     fill_subscriptions(&pool).await;
-    let mut connection = connect(&pool).await;
-    let listing = statements(&["WITH of_reseller AS MATERIALIZED"]);
-    let [(query, parameters)] = listing.as_slice() else {
-        panic!("{listing:?}")
-    };
-    let plan = plan(&mut connection, query, *parameters).await;
-    connection.close().await.unwrap();
+    let plan = plan_of(&pool, "WITH of_reseller AS MATERIALIZED").await;
     assert!(reading(&plan, "subscriptions_reseller").is_some(), "{plan:#}");
     let read = plan.to_string();
     for whole in ["subscriptions_pkey", "Seq Scan"] {
@@ -402,13 +384,7 @@ async fn what_is_in_the_url_of_a_reseller_is_not_looked_for_among_the_subscripti
 #[testkit::database_test]
 async fn resellers_whose_names_begin_alike_are_not_looked_for_among_all(pool: PgPool) {
     fill_subscriptions(&pool).await;
-    let mut connection = connect(&pool).await;
-    let listing = statements(&["OFFSET 0) AS named"]);
-    let [(query, parameters)] = listing.as_slice() else {
-        panic!("{listing:?}")
-    };
-    let plan = plan(&mut connection, query, *parameters).await;
-    connection.close().await.unwrap();
+    let plan = plan_of(&pool, "OFFSET 0) AS named").await;
     let read = reading(&plan, "subscriptions_reseller_name").unwrap_or_else(|| panic!("{plan:#}"));
     assert!(!read["Index Cond"].is_null(), "{plan:#}");
 }
@@ -416,13 +392,7 @@ async fn resellers_whose_names_begin_alike_are_not_looked_for_among_all(pool: Pg
 #[testkit::database_test]
 async fn subscriptions_at_an_endpoint_are_not_looked_for_among_all(pool: PgPool) {
     fill_subscriptions(&pool).await;
-    let mut connection = connect(&pool).await;
-    let listing = statements(&["WHERE endpoint_of(url) = $1"]);
-    let [(query, parameters)] = listing.as_slice() else {
-        panic!("{listing:?}")
-    };
-    let plan = plan(&mut connection, query, *parameters).await;
-    connection.close().await.unwrap();
+    let plan = plan_of(&pool, "WHERE endpoint_of(url) = $1").await;
     let read = reading(&plan, "subscriptions_endpoint").unwrap_or_else(|| panic!("{plan:#}"));
     assert!(!read["Index Cond"].is_null(), "{plan:#}");
 }

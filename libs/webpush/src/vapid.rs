@@ -130,7 +130,8 @@ impl Vapid {
 
     /// Checks again at `now` what alone changes with time, for who remembers that the rest was checked.
     pub fn check_expiry(&self, now: DateTime<Utc>) -> Result<(), VapidError> {
-        if self.expires_at + LEEWAY < now {
+        // Nothing is added to a time that a sender writes: it may be the last one that there is.
+        if self.expires_at < now - LEEWAY {
             return Err(VapidError::Expired);
         }
         if self.expires_at > now + LONGEST {
@@ -369,6 +370,13 @@ mod tests {
             )),
             Ok(Some("mailto:a".to_owned()))
         );
+        for (exp, expected) in [
+            (DateTime::<Utc>::MAX_UTC.timestamp(), VapidError::TooLong),
+            (DateTime::<Utc>::MIN_UTC.timestamp(), VapidError::Expired),
+        ] {
+            let claims = format!(r#"{{"aud":"{AUDIENCE}","exp":{exp}}}"#);
+            assert_eq!(good(&claims), Err(expected), "{claims}");
+        }
         for claims in [
             format!(r#"{{"aud":"{AUDIENCE}"}}"#),
             format!(r#"{{"exp":{exp}}}"#),

@@ -42,15 +42,24 @@ impl Registry {
         before
     }
 
-    /// Takes back an [`Registry::enter`]: the connection before it has its place again if it lives.
+    /// Takes back an [`Registry::enter`] and closes its mailbox: the connection before it has its place again if it lives.
     pub(crate) fn withdraw(&self, uaid: Uuid, mailbox: &Arc<Mailbox>, before: Option<Arc<Mailbox>>) {
-        if let Entry::Occupied(mut entry) = self.shard(uaid).entry(uaid)
-            && Arc::ptr_eq(entry.get(), mailbox)
-        {
-            // One that ends after this look leaves by itself.
-            match before.filter(|before| !before.has_ended()) {
-                Some(before) => drop(entry.insert(before)),
-                None => drop(entry.remove()),
+        let mut shard = self.shard(uaid);
+        // While the shard is held: one that is entered later and withdrawn in this moment must not give it the place back.
+        mailbox.close();
+        match shard.entry(uaid) {
+            Entry::Occupied(mut entry) if Arc::ptr_eq(entry.get(), mailbox) => {
+                // One that ends after this look leaves by itself.
+                match before.filter(|before| !before.has_ended()) {
+                    Some(before) => drop(entry.insert(before)),
+                    None => drop(entry.remove()),
+                }
+            }
+            // A later connection has the place and knows of this one alone: the one before would stay, and be reached by nothing.
+            _ => {
+                if let Some(before) = before {
+                    before.end(Close::Replaced);
+                }
             }
         }
     }
@@ -118,5 +127,31 @@ mod tests {
         );
         registry.leave(uaid, &second);
         assert_eq!(registry.len(), 0);
+    }
+
+    /// Two connections claim the identifier of a third at once, and neither gets it.
+    #[test]
+    fn a_connection_has_its_place_again_or_ends() {
+        let uaid = Uuid::new_v4();
+        let claimed = || {
+            let registry = Registry::default();
+            let [first, second, third]: [Arc<Mailbox>; 3] = Default::default();
+            registry.enter(uaid, &first);
+            let before_second = registry.enter(uaid, &second);
+            let before_third = registry.enter(uaid, &third);
+            (registry, first, (second, before_second), (third, before_third))
+        };
+        let (registry, first, second, third) = claimed();
+        registry.withdraw(uaid, &third.0, third.1);
+        registry.withdraw(uaid, &second.0, second.1);
+        let found = registry.find(uaid);
+        assert!(found.is_some_and(|found| Arc::ptr_eq(&found, &first)));
+        assert!(!first.is_asked_to_end());
+
+        let (registry, first, second, third) = claimed();
+        registry.withdraw(uaid, &second.0, second.1);
+        assert!(first.is_asked_to_end(), "nothing would reach it");
+        registry.withdraw(uaid, &third.0, third.1);
+        assert_eq!(registry.len(), 0, "the second one has ended");
     }
 }

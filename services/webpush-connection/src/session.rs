@@ -312,7 +312,7 @@ impl Session {
                     self.node.registry.withdraw(uaid, &self.mailbox, before);
                     unknown?;
                     // What came in for that identifier is not for the one that follows.
-                    std::mem::take(&mut self.mailbox).close();
+                    self.mailbox = Arc::default();
                 }
             }
         }

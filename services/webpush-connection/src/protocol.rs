@@ -47,6 +47,10 @@ pub(crate) struct Update {
 impl ClientMessage {
     /// Reads a text frame.
     pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
+        // An array of the type and the members in their order would be read as well.
+        if !text.trim_ascii_start().starts_with('{') {
+            return Err(serde_json::Error::custom("the message is no object"));
+        }
         serde_json::from_str(text).or_else(|error| {
             let members: BTreeMap<&str, IgnoredAny> = serde_json::from_str(text).map_err(|_| error)?;
             if members.is_empty() {
@@ -161,6 +165,8 @@ mod tests {
             "",
             "{",
             "[]",
+            r#"["ping"]"#,
+            r#" ["hello",null,null]"#,
             "null",
             r#""hello""#,
             r#"{"messageType":"greet"}"#,

@@ -7,7 +7,7 @@ use futures::{SinkExt as _, StreamExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::error::CapacityError;
+use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -72,7 +72,10 @@ impl Socket {
                 Err(Gone::Protocol(CloseCode::Size.into()))
             }
             Some(Err(Error::Utf8(_))) => Err(Gone::Protocol(CloseCode::Invalid.into())),
-            Some(Err(Error::Protocol(_))) => Err(Gone::Protocol(CloseCode::Protocol.into())),
+            // That it went without a close frame is no more than that it has gone.
+            Some(Err(Error::Protocol(error))) if error != ProtocolError::ResetWithoutClosingHandshake => {
+                Err(Gone::Protocol(CloseCode::Protocol.into()))
+            }
             Some(Ok(Message::Close(_))) => Err(Gone::Closed),
             Some(Err(_)) | None => Err(Gone::Broken),
         }
@@ -120,5 +123,30 @@ impl Socket {
     /// The library sends what it still has to answer while it reads.
     async fn read_to_end(&mut self) {
         while let Some(Ok(_)) = self.0.next().await {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_goes_without_a_close_frame_breaks_no_protocol() {
+        // A frame with an operation that there is none.
+        for (said, gone) in [
+            (b"".as_slice(), Gone::Broken),
+            (&[0x8f, 0x80, 0, 0, 0, 0], Gone::Protocol(1002)),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut socket = Socket::on(stream, Bytes::new()).await;
+            client.write_all(said).await.unwrap();
+            drop(client);
+            assert_eq!(socket.next().await.unwrap_err(), gone, "{said:?}");
+        }
     }
 }

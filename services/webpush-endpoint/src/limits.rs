@@ -6,15 +6,16 @@ use std::num::NonZeroU32;
 use config::WebpushEndpoint;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use http_api::AddressLimit;
-use uuid::Uuid;
 use webpush::Refusal;
+
+use crate::app::Target;
 
 /// Counted before those are forgotten that have been quiet for a while.
 const KEPT: usize = 100_000;
 
 /// What has been asked lately.
 pub(crate) struct Limits {
-    messages: DefaultKeyedRateLimiter<Uuid>,
+    messages: DefaultKeyedRateLimiter<Target>,
     senders: AddressLimit,
     registrations: AddressLimit,
 }
@@ -36,12 +37,12 @@ impl Limits {
         count_from(&self.senders, from)
     }
 
-    /// Counts a message to a channel.
-    pub(crate) fn count_message(&self, channel: Uuid) -> Result<(), Refusal> {
+    /// Counts a message to a channel. User agents name their channels themselves: one may have the name of another's.
+    pub(crate) fn count_message(&self, target: Target) -> Result<(), Refusal> {
         if self.messages.len() > KEPT {
             self.messages.retain_recent();
         }
-        self.messages.check_key(&channel).map_err(|_| Refusal::TooMany)
+        self.messages.check_key(&target).map_err(|_| Refusal::TooMany)
     }
 
     /// Counts a registration from an address.
@@ -60,6 +61,8 @@ fn count_from(limit: &AddressLimit, from: Option<IpAddr>) -> Result<(), Refusal>
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]
@@ -73,11 +76,13 @@ mod tests {
         config.registrations_per_minute = 1;
         config.messages_per_second_per_peer = 1;
         let limits = Limits::new(&config);
-        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let [uaid, another, channel, other] = [1, 2, 3, 4].map(Uuid::from_u128);
+        let one = (uaid, channel);
         assert_eq!(limits.count_message(one), Ok(()));
         assert_eq!(limits.count_message(one), Ok(()));
         assert_eq!(limits.count_message(one), Err(Refusal::TooMany));
-        assert_eq!(limits.count_message(other), Ok(()));
+        assert_eq!(limits.count_message((uaid, other)), Ok(()));
+        assert_eq!(limits.count_message((another, channel)), Ok(()));
         let from = |text: &str| Some(text.parse().unwrap());
         assert_eq!(limits.count_sender(from("192.0.2.1")), Ok(()));
         assert_eq!(limits.count_sender(from("192.0.2.1")), Err(Refusal::TooMany));

@@ -88,8 +88,9 @@ async fn accept(
         }
         .into());
     }
-    app.limits.count_message(subscription.channel)?;
-    let route = app.route((subscription.uaid, subscription.channel)).await?;
+    let target = (subscription.uaid, subscription.channel);
+    app.limits.count_message(target)?;
+    let route = app.route(target).await?;
     let route = route.ok_or(Refusal::NoUser)?;
     if route.router_type != WEBPUSH {
         return Err(Refusal::RouterType);

@@ -76,7 +76,9 @@ impl App {
         tasks: TaskGroup,
     ) -> Result<Self, Error> {
         let webpush = &config.webpush;
-        let endpoint = webpush.endpoint.clone();
+        let mut endpoint = webpush.endpoint.clone();
+        // Of a node that says nothing: to wait for it, to forget it and to store the message all have to fit into the request.
+        endpoint.node_timeout = endpoint.node_timeout.min(endpoint.request_timeout / 3);
         // A commit waits for the disk: the next one need not wait for it.
         let storing = Sizes {
             workers: endpoint.writers,

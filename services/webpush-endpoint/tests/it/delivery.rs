@@ -112,6 +112,23 @@ async fn a_node_that_says_nothing_is_forgotten_but_told_that_something_waits(poo
     scene.stop().await;
 }
 
+/// However long the operator would have it waited for.
+#[testkit::database_test]
+async fn a_node_that_says_nothing_leaves_the_time_to_store_the_message(pool: PgPool) {
+    let scene = Scene::start_with(pool, |config| {
+        config.webpush.endpoint.request_timeout = Duration::from_secs(6);
+        config.webpush.endpoint.node_timeout = Duration::from_secs(600);
+    })
+    .await;
+    let node = Node::start().await;
+    scene.connect(&node.url).await;
+    node.does([Does::Wait(Arc::new(Notify::new()))]);
+    scene.send().await;
+    assert_eq!(scene.versions().await.len(), 1);
+    assert_eq!(scene.node().await, None);
+    scene.stop().await;
+}
+
 #[testkit::database_test]
 async fn what_a_busy_node_does_not_take_is_stored_and_the_node_told(pool: PgPool) {
     let scene = Scene::start(pool).await;

@@ -44,6 +44,9 @@ pub enum Refusal {
     /// The TTL is negative.
     #[error("TTL must not be negative")]
     NegativeTtl,
+    /// There are several urgencies.
+    #[error("Urgency must have one value: very-low, low, normal or high")]
+    Urgency,
     /// What is no message id.
     #[error("Invalid message ID")]
     MessageId,
@@ -83,6 +86,7 @@ impl Refusal {
             | Self::NoTtl
             | Self::Topic
             | Self::NegativeTtl
+            | Self::Urgency
             | Self::MessageId
             | Self::Body(_)
             | Self::Full => 400,
@@ -110,7 +114,12 @@ impl Refusal {
             // To be tried again, each time after a longer pause.
             Self::Storage | Self::TooMany => 201,
             Self::Test => 999,
-            Self::MessageId | Self::Body(_) | Self::Full | Self::NotFound | Self::MethodNotAllowed => {
+            Self::Urgency
+            | Self::MessageId
+            | Self::Body(_)
+            | Self::Full
+            | Self::NotFound
+            | Self::MethodNotAllowed => {
                 return None;
             }
         })
@@ -130,6 +139,7 @@ impl Refusal {
             Self::Encryption(_) => "encryption",
             Self::NoTtl | Self::NegativeTtl => "ttl",
             Self::Topic => "topic",
+            Self::Urgency => "urgency",
             Self::MessageId => "message_id",
             Self::Body(_) => "body",
             Self::Full => "full",

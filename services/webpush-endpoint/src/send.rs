@@ -20,6 +20,7 @@ use crate::delivery::{self, Accepted};
 
 const TTL: HeaderName = HeaderName::from_static("ttl");
 const TOPIC: HeaderName = HeaderName::from_static("topic");
+const URGENCY: HeaderName = HeaderName::from_static("urgency");
 const ENCRYPTION: HeaderName = HeaderName::from_static("encryption");
 const CRYPTO_KEY: HeaderName = HeaderName::from_static("crypto-key");
 /// The type of a client that is connected to one of our nodes.
@@ -109,6 +110,7 @@ async fn accept(
         .get(&TOPIC)
         .map(|topic| topic.to_str().unwrap_or_default());
     let topic = topic.map(Topic::parse).transpose()?;
+    check_urgency(&headers)?;
     let id = MessageId {
         uaid: subscription.uaid,
         channel: subscription.channel,
@@ -162,6 +164,13 @@ fn check_encryption(headers: &HeaderMap) -> Result<Encryption, Refusal> {
         encryption: encryption.as_deref(),
         crypto_key: crypto_key.as_deref(),
     })
+}
+
+/// There may be one (RFC 8030, section 5.3). It changes nothing: user agents of this protocol cannot say from which urgency on they want
+/// to be woken, and are not told of it.
+fn check_urgency(headers: &HeaderMap) -> Result<(), Refusal> {
+    let is_several = list(headers, &URGENCY).is_some_and(|urgency| urgency.contains(','));
+    if is_several { Err(Refusal::Urgency) } else { Ok(()) }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

@@ -213,6 +213,20 @@ async fn a_topic_is_short_and_of_one_alphabet(pool: PgPool) {
     scene.stop().await;
 }
 
+#[testkit::database_test]
+async fn an_urgency_is_one(pool: PgPool) {
+    let scene = Scene::start(pool).await;
+    let path = scene.path(None);
+    let with = |urgency: &str| scene.post(&path).header("Urgency", urgency);
+    for urgency in ["very-low", "high"] {
+        accepted(with(urgency).send().await.unwrap()).await;
+    }
+    for several in [with("low, high"), with("low").header("Urgency", "high")] {
+        assert_eq!(refused(several.send().await.unwrap(), 400).await, None);
+    }
+    scene.stop().await;
+}
+
 /// Of several things that are wrong the first in the order of the contract is named.
 #[testkit::database_test]
 async fn checks_come_in_their_order(pool: PgPool) {

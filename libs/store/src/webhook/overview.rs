@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
-use super::SubscriptionView;
+use super::{NotificationsOf, SubscriptionView};
 use crate::read::{Count, Name, Nullable};
 use crate::{Error, Store, column};
 
@@ -146,6 +146,64 @@ impl Store {
             None => matching!(self, filter, after, limit, "true").await?,
         };
         Ok(found)
+    }
+
+    /// The subscriptions that a search names, those that were deleted too: what they got is still there.
+    pub(crate) async fn subscriptions_of(&self, of: &NotificationsOf) -> Result<Vec<Uuid>, Error> {
+        let reseller = match of {
+            NotificationsOf::Subscription(id) => return Ok(vec![*id]),
+            NotificationsOf::Subscriptions(ids) => return Ok(ids.clone()),
+            NotificationsOf::Reseller(reseller) => reseller,
+            NotificationsOf::All => {
+                let all = sqlx::query_scalar!("SELECT id FROM subscriptions ORDER BY id");
+                return Ok(all.fetch_all(&self.pool).await?);
+            }
+        };
+        // Those that were deleted are in another index than the others.
+        Ok(sqlx::query_scalar!(
+            r#"
+            SELECT id AS "id!" FROM subscriptions WHERE reseller_id = $1 AND deleted_at IS NULL
+            UNION ALL SELECT id FROM subscriptions WHERE deleted_at IS NOT NULL AND reseller_id = $1
+            ORDER BY 1
+            "#,
+            reseller,
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// Subscriptions with `part` in their URL, of a reseller or of all, the newest first, those that were deleted too; at most `limit`.
+    pub async fn subscriptions_with_url(
+        &self,
+        part: &str,
+        reseller: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Uuid>, Error> {
+        let limit = i64::from(limit);
+        // A plan that does not know whether a reseller is asked for would walk through those of all.
+        let Some(reseller) = reseller else {
+            let all = sqlx::query_scalar!(
+                "SELECT id FROM subscriptions WHERE strpos(url, $1) > 0 ORDER BY id DESC LIMIT $2",
+                part,
+                limit,
+            );
+            return Ok(all.fetch_all(&self.pool).await?);
+        };
+        // Nor would one that looks for the newest by their identifiers. Those that were deleted are in another index than the others.
+        Ok(sqlx::query_scalar!(
+            r#"
+            WITH of_reseller AS MATERIALIZED (
+                SELECT id, url FROM subscriptions WHERE reseller_id = $2 AND deleted_at IS NULL
+                UNION ALL SELECT id, url FROM subscriptions WHERE deleted_at IS NOT NULL AND reseller_id = $2
+            )
+            SELECT id AS "id!" FROM of_reseller WHERE strpos(url, $1) > 0 ORDER BY id DESC LIMIT $3
+            "#,
+            part,
+            reseller,
+            limit,
+        )
+        .fetch_all(&self.pool)
+        .await?)
     }
 
     /// Subscriptions at an endpoint, by its scheme, host and port as dead letters have them, whosesoever they are; at most `limit`.

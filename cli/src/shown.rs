@@ -11,7 +11,7 @@ use crate::part::Pages;
 /// What is shown in a row of a record: its name, and where the value is (RFC 6901).
 pub(crate) type Shown = (&'static str, &'static str);
 /// What is shown in a column of a list, and where the value is; of a failure where its code and its words are, with a space between the two, of a
-/// span where its two times are.
+/// span where the times are that it may begin at, of which the last that is there counts, and the one that it ends at.
 pub(crate) type ShownColumn = (Column, &'static str);
 
 const NO_ITEMS: &str = "the answer has no items; is this the API of Postrider?";
@@ -83,8 +83,11 @@ fn coded(code: String, words: String) -> String {
     }
 }
 
-/// How long it was between two times; empty while one of them is missing.
-fn span(from: &str, until: &str) -> String {
+/// How long it was from the last of its beginnings to its end; empty while one of them is missing.
+fn span(item: &Value, beginnings: &str, end: &str) -> String {
+    let mut beginnings = beginnings.split(' ').map(|pointer| cell(item, pointer));
+    let from = beginnings.rfind(|at| !at.is_empty()).unwrap_or_default();
+    let until = cell(item, end);
     match (from.parse::<DateTime<Utc>>(), until.parse::<DateTime<Utc>>()) {
         (Ok(from), Ok(until)) => length((until - from).num_seconds().max(0).unsigned_abs()),
         _ => String::new(),
@@ -92,8 +95,8 @@ fn span(from: &str, until: &str) -> String {
 }
 
 fn shown(item: &Value, (column, pointer): &ShownColumn) -> String {
-    let shown = match pointer.split_once(' ') {
-        Some((from, until)) if column.is_span => span(&cell(item, from), &cell(item, until)),
+    let shown = match pointer.rsplit_once(' ') {
+        Some((beginnings, end)) if column.is_span => span(item, beginnings, end),
         Some((code, words)) => coded(cell(item, code), cell(item, words)),
         None => cell(item, pointer),
     };

@@ -115,7 +115,7 @@ pub(crate) fn accepted_until(ended_until: Option<DateTime<Utc>>) -> Option<DateT
     ended_until.map(|until| until + TimeDelta::minutes(1))
 }
 
-/// More than how long after it was accepted what is looked for ended. `can_have_ended` says whether all that is asked for may have.
+/// More than how long after it was accepted or sent again what is looked for ended. `can_have_ended` says whether all that is asked for may have.
 pub(crate) fn late_by(seconds: Option<u32>, can_have_ended: bool) -> Result<Option<Duration>, Problem> {
     if seconds.is_some() && !can_have_ended {
         let detail = "is of what has ended: leave it out, or ask for SENT, FAILED or GIVEN_UP";

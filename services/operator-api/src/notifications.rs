@@ -74,7 +74,8 @@ pub(crate) struct NotificationParams {
     pub(crate) ended_since: Option<DateTime<Utc>>,
     /// Ended before this time.
     pub(crate) ended_until: Option<DateTime<Utc>>,
-    /// Ended more than so many seconds after its event was accepted; what was sent again counts from then as well. What waits has not ended.
+    /// Ended more than so many seconds after its event was accepted, or after a reseller or an operator last had it sent again; what was sent again
+    /// by itself after an outage counts from its event on. What waits has not ended.
     #[param(example = 600)]
     pub(crate) late_by_seconds: Option<u32>,
     /// How many entries.
@@ -124,6 +125,8 @@ pub(crate) struct NotificationDocument {
     pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// When its event was accepted.
     pub(crate) accepted_at: DateTime<Utc>,
+    /// When a reseller or an operator last had it sent again, from which `lateBySeconds` counts; not when that was done by itself after an outage.
+    pub(crate) resent_at: Option<DateTime<Utc>>,
     /// When its status last changed.
     pub(crate) updated_at: DateTime<Utc>,
     /// When it ended.
@@ -161,6 +164,7 @@ impl NotificationDocument {
             attempts: found.attempts,
             next_attempt_at: found.next_attempt_at,
             accepted_at: found.accepted_at,
+            resent_at: found.resent_at,
             updated_at: found.updated_at,
             finished_at: found.finished_at,
             response_status: found.response_status,

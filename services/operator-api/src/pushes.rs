@@ -52,7 +52,7 @@ pub(crate) struct PushParams {
     pub(crate) ended_since: Option<DateTime<Utc>>,
     /// Ended before this time.
     pub(crate) ended_until: Option<DateTime<Utc>>,
-    /// Ended more than so many seconds after it was accepted; what was sent again counts from then as well. What waits has not ended.
+    /// Ended more than so many seconds after it was accepted, or after its dead letter was last replayed. What waits has not ended.
     #[param(example = 600)]
     pub(crate) late_by_seconds: Option<u32>,
     /// How many entries.
@@ -94,6 +94,8 @@ pub(crate) struct PushDocument {
     pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// When it was accepted.
     pub(crate) created_at: DateTime<Utc>,
+    /// When its dead letter was last replayed, from which `lateBySeconds` counts.
+    pub(crate) replayed_at: Option<DateTime<Utc>>,
     /// When its status last changed.
     pub(crate) updated_at: DateTime<Utc>,
     /// When it ended: of one that is SENT, when Swrve had taken it.
@@ -139,6 +141,7 @@ impl PushDocument {
             attempts: push.attempts,
             next_attempt_at: push.next_attempt_at,
             created_at: push.created_at,
+            replayed_at: push.replayed_at,
             updated_at: push.updated_at,
             finished_at: push.finished_at,
             last_failure: push.error_type.map(|kind| FailureDocument {

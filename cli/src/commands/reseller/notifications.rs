@@ -121,7 +121,7 @@ pub(crate) struct ListArgs {
     /// Delivered, failed, given up or cancelled before this time; a time, or an age such as 10m.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time_or_age, conflicts_with = "event_id")]
     ended_until: Option<DateTime<Utc>>,
-    /// For operators: ended more than so long after its event was accepted, such as 10m.
+    /// For operators: ended more than so long after its event was accepted, or after it was last sent again by hand, such as 10m.
     #[arg(long, value_name = "AGE", conflicts_with = "event_id", help_heading = OPERATORS)]
     late: Option<Age>,
     #[command(flatten)]

@@ -19,13 +19,14 @@ pub(super) const PUSHES: [ShownColumn; 9] = [
     ),
 ];
 
-/// Of pushes that ended late: how long each took.
-pub(super) const LATE_PUSHES: [ShownColumn; 8] = [
+/// Of pushes that ended late: how long each took, from when it was last replayed, if it was.
+pub(super) const LATE_PUSHES: [ShownColumn; 9] = [
     (Column::whole("push"), "/id"),
     (Column::time("accepted").spare(2), "/createdAt"),
+    (Column::time("replayed").spare(6), "/replayedAt"),
     (Column::whole("status"), "/status"),
     (Column::time("ended").spare(3), "/finishedAt"),
-    (Column::span("took"), "/createdAt /finishedAt"),
+    (Column::span("took"), "/createdAt /replayedAt /finishedAt"),
     (Column::whole("attempts").spare(4), "/attempts"),
     (Column::whole("prototype").spare(5), "/messagePrototypeKey"),
     (
@@ -49,8 +50,8 @@ pub(super) const NOTIFICATIONS: [ShownColumn; 11] = [
     (Column::prose("last failure").spare(2), "/error"),
 ];
 
-/// Of notifications that ended late: how long each took.
-pub(super) const LATE_NOTIFICATIONS: [ShownColumn; 10] = [
+/// Of notifications that ended late: how long each took, from when a person last had it sent again, if one had.
+pub(super) const LATE_NOTIFICATIONS: [ShownColumn; 11] = [
     (Column::whole("notification"), "/id"),
     (Column::whole("event").spare(7), "/eventId"),
     (Column::whole("event type").spare(6), "/eventType"),
@@ -58,8 +59,9 @@ pub(super) const LATE_NOTIFICATIONS: [ShownColumn; 10] = [
     (Column::whole("status"), "/status"),
     (Column::whole("reason").spare(1), "/reason"),
     (Column::time("accepted").spare(5), "/acceptedAt"),
+    (Column::time("resent").spare(8), "/resentAt"),
     (Column::time("ended").spare(4), "/finishedAt"),
-    (Column::span("took"), "/acceptedAt /finishedAt"),
+    (Column::span("took"), "/acceptedAt /resentAt /finishedAt"),
     (Column::prose("last failure").spare(2), "/error"),
 ];
 
@@ -72,3 +74,27 @@ pub(super) const EVENTS: [ShownColumn; 6] = [
     (Column::time("accepted").spare(1), "/acceptedAt"),
     (Column::whole("notifications"), "/notifications"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{output, shown};
+
+    #[test]
+    fn what_was_late_says_how_long_it_took_since_it_was_last_sent_again() {
+        let mut late = json!([{"id": "019aa2f0-5b1c-8025-9519-0863916ea2df", "status": "SENT", "createdAt": "2026-11-21T12:00:00Z",
+                               "acceptedAt": "2026-11-21T12:00:00Z", "finishedAt": "2026-11-21T12:20:04.5Z"}]);
+        for (again, took) in [(None, "20 min 4 s"), (Some("2026-11-21T12:08:04Z"), "12 min")] {
+            (late[0]["replayedAt"], late[0]["resentAt"]) = (json!(again), json!(again));
+            for table in [
+                shown::list(&late, LATE_PUSHES),
+                shown::list(&late, LATE_NOTIFICATIONS),
+            ] {
+                let shown = output::at_widths(&table);
+                assert!(shown.contains(took), "{shown}");
+            }
+        }
+    }
+}

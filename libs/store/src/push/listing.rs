@@ -39,7 +39,7 @@ pub struct PushFilter {
     pub since: Option<DateTime<Utc>>,
     /// Accepted before this.
     pub until: Option<DateTime<Utc>>,
-    /// Ended more than so long after it was accepted. No index knows it.
+    /// Ended more than so long after it was accepted, or after its dead letter was last replayed. No index knows it.
     pub late_by: Option<Duration>,
     /// Ended from here on. No index knows it either.
     pub ended_since: Option<DateTime<Utc>>,
@@ -77,6 +77,8 @@ pub struct PushRow {
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// When it was accepted.
     pub created_at: DateTime<Utc>,
+    /// When its dead letter was last replayed.
+    pub replayed_at: Option<DateTime<Utc>>,
     /// When its status last changed.
     pub updated_at: DateTime<Utc>,
     /// When it ended.
@@ -158,7 +160,9 @@ macro_rules! look {
                      AND ($3::text IS NULL OR p.platform = $3) AND (cardinality($4::text[]) = 0 OR p.status = ANY ($4))
                      AND ($5::text IS NULL OR p.reason = $5) AND ($6::timestamptz IS NULL OR p.created_at >= $6)
                      AND ($7::timestamptz IS NULL OR p.created_at < $7)
-                     AND ($11::interval IS NULL OR p.finished_at - p.created_at > $11)
+                     AND ($11::interval IS NULL OR p.finished_at - p.created_at > $11
+                          AND p.finished_at - coalesce((SELECT max(d.resolved_at) FROM dead_letters d
+                                                        WHERE d.push_id = p.id AND d.state = 'REPLAYED'), p.created_at) > $11)
                      AND ($12::timestamptz IS NULL OR p.finished_at >= $12)
                      AND ($13::timestamptz IS NULL OR p.finished_at < $13)) IS TRUE AS \"matches!\"
              FROM " + $from + " WHERE " + $lead + " LIMIT $8",
@@ -299,6 +303,8 @@ impl Store {
             SELECT p.id, p.status AS "status: Name<_>", p.lease_token IS NOT NULL AS "claimed!", p.platform AS "platform: Name<_>",
                    p.message_prototype_key, p.cron_expression, p.reason AS "reason!: Nullable<Name<_>>",
                    p.attempts AS "attempts: Count", p.next_attempt_at, p.created_at, p.updated_at, p.finished_at,
+                   (SELECT max(d.resolved_at) FROM dead_letters d
+                    WHERE d.push_id = p.id AND d.state = 'REPLAYED') AS replayed_at,
                    a.error_type AS "error_type!: Nullable<Name<_>>", a.response_status AS "response_status!: Nullable<Count>",
                    a.swrve_error_code AS "error_code?",
                    coalesce(a.swrve_error_message, a.other_error_stack_trace) AS error

@@ -21,6 +21,7 @@ pub use careful::{CANARY_WAIT, JobCare};
 pub use create::{JobCreated, NewDeadLetterJob};
 pub use job::{DeadLetterJob, JobCommanded};
 pub use outcome::{Fate, Fates, JobOutcome, KindOutcome};
+pub(crate) use recovery::BY as RECOVERED_BY;
 pub use recovery::{RecoveryTerms, SettledRecovery};
 pub(crate) use resolve::resolve;
 pub use selection::{DeadLetterKind, DeadLetterSelection, Preview};

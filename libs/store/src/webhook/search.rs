@@ -16,6 +16,7 @@ use super::line::Listed;
 use super::{DueCursor, first_id_at};
 use crate::examined::{Examined, Looked};
 use crate::read::{Count, Name, Nullable};
+use crate::resolution::RECOVERED_BY;
 use crate::{Error, Store, interval};
 
 /// Most notifications that are looked at for one part.
@@ -66,7 +67,7 @@ pub struct NotificationSearch {
     pub ended_since: Option<DateTime<Utc>>,
     /// Ended before this time.
     pub ended_until: Option<DateTime<Utc>>,
-    /// Ended more than so long after it was accepted. No index knows it either.
+    /// Ended more than so long after it was accepted, or after a person last had it sent again. No index knows it either.
     pub late_by: Option<Duration>,
 }
 
@@ -106,6 +107,9 @@ pub struct NotificationFound {
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// When its event was accepted.
     pub accepted_at: DateTime<Utc>,
+    /// When a person last had it sent again, or had it made by a replay. What was sent again by itself after an outage does not count, nor a
+    /// resend that was cancelled.
+    pub resent_at: Option<DateTime<Utc>>,
     /// When its status last changed.
     pub updated_at: DateTime<Utc>,
     /// When it ended.
@@ -204,6 +208,9 @@ fn heads(many: u32) -> u32 {
 /// Reads what a search looks at. `$source` is the pieces of a list of notifications in the order of `$order`, at most `$7` of them, whose
 /// two parameters of its own are `$8` and `$9`; `$1` is the subscriptions. The rest of a search is asked of each of them, and is no condition
 /// of the list: with `= ANY` of several statuses there, the planner could read all of each by its partial index and sort them.
+///
+/// What a person had sent again is late from then on, so that a resend of days later is not; what was sent again by itself after an outage is
+/// late from its beginning. A resend that was cancelled left the end of before.
 macro_rules! look {
     ($store:expr, $of:expr, $search:expr, $depth:expr, [$($source:literal),*], $order:literal $(, $value:expr)*) => {{
         let spelled = $search.value.as_deref().map(spellings);
@@ -216,7 +223,10 @@ macro_rules! look {
                      AND ($4::uuid IS NULL OR l.id >= $4) AND ($5::uuid IS NULL OR l.id < $5)
                      AND ($12::timestamptz IS NULL OR l.finished_at >= $12)
                      AND ($13::timestamptz IS NULL OR l.finished_at < $13)
-                     AND ($16::interval IS NULL OR l.finished_at - l.created_at > $16)
+                     AND ($16::interval IS NULL OR l.finished_at - l.created_at > $16
+                          AND (l.resent_at IS NULL OR l.finished_at < l.resent_at OR l.finished_at - l.resent_at > $16
+                               OR (SELECT d.resolved_by = $17 FROM dead_letters d
+                                   WHERE d.notification_id = l.id AND d.resolved_at = l.resent_at LIMIT 1)))
                      AND (cardinality($14::text[]) = 0 OR l.reason = ANY ($14))
                      AND CASE WHEN $10::integer IS NULL AND $11::text IS NULL THEN true
                          ELSE EXISTS (
@@ -243,7 +253,8 @@ macro_rules! look {
             $search.ended_until,
             &reasons as &[&str],
             $search.code.as_ref().map(|codes| i32::from(*codes.end())),
-            $search.late_by.map(interval)
+            $search.late_by.map(interval),
+            RECOVERED_BY
         )
         .fetch_all(&$store.pool)
         .await
@@ -261,7 +272,7 @@ macro_rules! look_at_each {
                       SELECT n.id, s.subscription, ", $at, " AS at FROM notifications n
                       WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT 1) AS h
                   ORDER BY ", $order, " LIMIT $7) AS s CROSS JOIN LATERAL (
-                  SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, ", $at, " AS at FROM notifications n
+                  SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.resent_at, ", $at, " AS at FROM notifications n
                   WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT $7) AS n
               ORDER BY ", $order, " LIMIT $7"],
             $order $(, $value)*
@@ -274,7 +285,7 @@ macro_rules! look_at_all {
     ($store:expr, $of:expr, $search:expr, $depth:expr, $at:literal, $lead:literal, $order:literal $(, $value:expr)*) => {
         look!(
             $store, $of, $search, $depth,
-            ["SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, ", $at, " AS at FROM notifications n
+            ["SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.resent_at, ", $at, " AS at FROM notifications n
               WHERE $1::uuid[] = '{}' AND ", $lead, " LIMIT $7"],
             $order $(, $value)*
         )
@@ -448,22 +459,22 @@ impl Store {
                            WHERE n.subscription_id = s.subscription AND n.status = 'PENDING' AND n.id > $8
                            ORDER BY n.id LIMIT 1) AS h
                        ORDER BY h.id LIMIT $7) AS s CROSS JOIN LATERAL (
-                       SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.created_at AS at
+                       SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.resent_at, n.created_at AS at
                        FROM notifications n WHERE n.subscription_id = s.subscription AND n.status = 'PENDING' AND n.id > $8
                        ORDER BY n.id LIMIT $7) AS n
                    ORDER BY n.id LIMIT $7)
                   UNION ALL
                   (SELECT n.* FROM UNNEST($1::uuid[]) AS s(subscription) CROSS JOIN LATERAL (
-                       SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.created_at AS at
+                       SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.resent_at, n.created_at AS at
                        FROM notifications n WHERE n.subscription_id = s.subscription AND n.status = 'RETRY'
                        ORDER BY n.next_attempt_at, n.id LIMIT $9) AS n)
                   UNION ALL
                   (SELECT n.* FROM UNNEST($1::uuid[]) AS s(subscription) CROSS JOIN LATERAL (
-                       SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.created_at AS at
+                       SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.resent_at, n.created_at AS at
                        FROM notifications n WHERE n.subscription_id = s.subscription AND n.status = 'SCHEDULED'
                        ORDER BY n.next_attempt_at, n.id LIMIT $9) AS n)
                   UNION ALL
-                  (SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.created_at AS at
+                  (SELECT n.id, n.event, n.status, n.reason, n.event_type, n.created_at, n.finished_at, n.resent_at, n.created_at AS at
                    FROM notifications n WHERE n.status = 'IN_MEMORY' AND n.subscription_id = ANY ($1)
                    ORDER BY n.leased_until LIMIT 10000)) AS w
               WHERE w.id > $8 AND ($5::uuid IS NULL OR w.id < $5) ORDER BY w.id LIMIT $7"],
@@ -496,6 +507,11 @@ impl Store {
                    n.subscription_id AS subscription, s.url, n.status AS "status: Name<_>",
                    n.reason AS "reason!: Nullable<Name<_>>", n.lease_token IS NOT NULL AS "claimed!", n.attempts AS "attempts: Count",
                    n.next_attempt_at, coalesce(e.created_at, n.created_at) AS "accepted_at!", n.updated_at, n.finished_at,
+                   coalesce(CASE WHEN (n.finished_at < n.resent_at
+                                       OR (SELECT d.resolved_by = $2 FROM dead_letters d
+                                           WHERE d.notification_id = n.id AND d.resolved_at = n.resent_at LIMIT 1)) IS NOT TRUE
+                                 THEN n.resent_at END,
+                            CASE WHEN n.created_at > e.created_at THEN n.created_at END) AS resent_at,
                    a.response_status AS "response_status!: Nullable<Count>", a.error_type AS "error_type?", a.error AS "error?"
             FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place)
             JOIN notifications n ON n.id = i.id
@@ -507,6 +523,7 @@ impl Store {
             ORDER BY i.place
             "#,
             ids,
+            RECOVERED_BY,
         )
         .fetch_all(&self.pool)
         .await?;

@@ -12,7 +12,7 @@ pub use settle::SettledRecovery;
 pub(super) use step::{Bearing, Recovery, bearing, end, note_probe, often_recovered};
 
 /// Who makes recoveries, and resolves the dead letters that they are about.
-pub(super) const BY: &str = "postrider";
+pub(crate) const BY: &str = "postrider";
 /// Why.
 pub(super) const NOTE: &str = "its endpoint answers again after an outage";
 /// Most dead letters that are counted before or after a recovery.

@@ -143,7 +143,7 @@ pub(crate) async fn of(api: &Api, job: Uuid) -> anyhow::Result<Option<Value>> {
 /// The outcome once nothing waits any more, or what it is when patience ends.
 pub(crate) async fn wait(
     patience: Duration,
-    look: impl AsyncFn() -> anyhow::Result<Option<Value>>,
+    mut look: impl AsyncFnMut() -> anyhow::Result<Option<Value>>,
 ) -> anyhow::Result<Option<Value>> {
     let until = Instant::now() + patience;
     let progress = Progress::waiting("waiting for what becomes of it");

@@ -225,7 +225,8 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
             .outcome
             .within
             .left(started, args.outcome.patience, Duration::ZERO);
-        replay["outcome"] = wait_for(&portal, &Again::of_replay(&replay), patience).await?;
+        let outcomes = wait_for(&portal, &[Again::of_replay(&replay)], patience).await?;
+        replay["outcome"] = together(&outcomes);
     }
     let outcome = match &replay["outcome"] {
         Value::Null => None,
@@ -345,16 +346,52 @@ impl Again {
     }
 }
 
-/// Waits for what becomes of it, and tells what may keep the rest from being sent.
-pub(super) async fn wait_for(portal: &Portal, again: &Again, patience: Duration) -> anyhow::Result<Value> {
-    let outcome = outcome::wait(patience, async || outcome_of(portal, again).await.map(Some));
-    let outcome = outcome.await?.unwrap_or_default();
-    if outcome["waiting"] != 0 {
-        let path = format!("/subscriptions/{}", again.subscription);
-        let subscription = look(portal, &path, &()).await?;
-        obstacle(&subscription).into_iter().for_each(output::note);
+/// Waits for what becomes of all that was sent again, and tells what may keep the rest from being sent. Returns the outcome of each.
+pub(super) async fn wait_for(
+    portal: &Portal,
+    again: &[Again],
+    patience: Duration,
+) -> anyhow::Result<Vec<Value>> {
+    let mut outcomes = vec![Value::Null; again.len()];
+    outcome::wait(patience, async || {
+        look_at_each(portal, again, &mut outcomes).await
+    })
+    .await?;
+    for (again, outcome) in again.iter().zip(&outcomes) {
+        if outcome["waiting"] != 0 {
+            let path = format!("/subscriptions/{}", again.subscription);
+            let subscription = look(portal, &path, &()).await?;
+            obstacle(&subscription).into_iter().for_each(output::note);
+        }
     }
-    Ok(outcome)
+    Ok(outcomes)
+}
+
+/// Looks again at those of which something waits, or which were not looked at before; returns the outcome of all.
+async fn look_at_each(
+    portal: &Portal,
+    again: &[Again],
+    outcomes: &mut [Value],
+) -> anyhow::Result<Option<Value>> {
+    for (again, outcome) in again.iter().zip(outcomes.iter_mut()) {
+        if outcome["waiting"] != 0 {
+            *outcome = outcome_of(portal, again).await?;
+        }
+    }
+    Ok(Some(together(outcomes)))
+}
+
+/// Several outcomes as one.
+pub(super) fn together(outcomes: &[Value]) -> Value {
+    let sum = |name: &str| -> u64 {
+        let counts = outcomes.iter().filter_map(|outcome| outcome[name].as_u64());
+        counts.sum()
+    };
+    json!({
+        "delivered": sum("delivered"), "waiting": sum("waiting"), "failedAgain": sum("failedAgain"), "cancelled": sum("cancelled"),
+        "gone": sum("gone"), "examined": sum("examined"), "whole": outcomes.iter().all(|outcome| outcome["whole"] == true),
+        "byFingerprint": [], "others": sum("others"),
+    })
 }
 
 /// What became of what was sent again, in the form in which jobs have it. Of the notifications of its time those are

@@ -1,7 +1,8 @@
-//! `postrider notifications resend`: many notifications of a subscription, or of all, sent again at once.
+//! `postrider notifications resend`: many notifications of a subscription, of several, or of all, sent again at once.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::replay::{self, Again};
-use super::{Common, OfSubscription, identifier};
+use super::{Common, identifier};
 use crate::age::Age;
 use crate::commands::outcome::{self, Outcome, OutcomeArgs};
 use crate::commands::search::status_code;
@@ -25,26 +26,34 @@ use crate::shown::{self, Shown, ShownColumn, cell};
 /// Most of all subscriptions together, as in the dashboard.
 const OF_ALL_MAX: u64 = 10_000;
 
-/// What `--wait` does here: the wait is for the outcome of one subscription.
-const WAIT: &str = "Of one subscription alone: waits until all are sent, and then for what becomes of them; exit code 4 if not all were delivered";
+/// What `--wait` does here.
+const WAIT: &str =
+    "Waits until all are sent, and then for what becomes of them; exit code 4 if not all were delivered";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 They are the same notifications, with the same ids and bodies, the oldest event first. Without --status delivered ones are sent again too, test
 events among them. At most 10,000 at once, after those that were sent again before; `postrider replay` takes more, and leaves delivered ones alone.
-Without a subscription it is of all that something is sent to, at most 10,000 together, and asks first, or needs --yes.
+Without a subscription it is of all that something is sent to, at most 10,000 together, and asks first, or needs --yes. Of several it counts
+before anything is sent, and with --wait each has a line that says what became of its notifications.
 
 Examples:
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --dry-run
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --wait
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --ended-since 1h --dry-run
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5xx --per-second 5
-  postrider notifications resend --code 5xx --ended-since 1h --dry-run")]
+  postrider notifications resend --code 5xx --ended-since 1h --dry-run
+  postrider notifications resend --code 5xx --ended-since 1h --wait")]
 #[command(mut_arg("wait", |wait| wait.help(WAIT)))]
 pub(crate) struct ResendManyArgs {
-    #[command(flatten)]
-    of: OfSubscription,
-    /// These notifications; goes with no filter.
+    /// Of which subscriptions; of all that something is sent to if none is given.
+    #[arg(value_name = "SUBSCRIPTION", value_parser = identifier)]
+    subscriptions: Vec<Uuid>,
+    /// The same as SUBSCRIPTION.
+    #[arg(long = "subscription", value_name = "ID", value_parser = identifier, value_delimiter = ',',
+        conflicts_with = "subscriptions")]
+    of: Vec<Uuid>,
+    /// These notifications of one subscription; goes with no filter.
     #[arg(long = "id", value_name = "ID", value_parser = identifier, value_delimiter = ',',
         conflicts_with_all = ["status", "event_types", "code", "since", "until", "newer_than", "ended_since", "ended_until"])]
     ids: Vec<Uuid>,
@@ -101,6 +110,21 @@ const ROWS: [Shown; 6] = [
 ];
 
 impl ResendManyArgs {
+    /// The subscriptions that are named, each once.
+    fn named(&self) -> Vec<Uuid> {
+        let mut named = [self.subscriptions.as_slice(), &self.of].concat();
+        named.sort_unstable();
+        named.dedup();
+        named
+    }
+
+    /// How long the outcome of these may be waited for by a command that began at `started`.
+    fn patience(&self, started: Instant, resent: &[Value]) -> Duration {
+        let seconds = resent.iter().filter_map(|resent| resent["seconds"].as_u64());
+        let sending = Duration::from_secs(seconds.max().unwrap_or_default());
+        self.outcome.within.left(started, self.outcome.patience, sending)
+    }
+
     fn body(&self, now: DateTime<Utc>) -> Value {
         let written = |at: DateTime<Utc>| Value::from(at.to_rfc3339_opts(SecondsFormat::AutoSi, true));
         let since = self.since.or_else(|| self.newer_than.map(|age| age.before(now)));
@@ -136,17 +160,26 @@ impl ResendManyArgs {
     }
 }
 
-const ROWS_OF_ALL: [ShownColumn; 3] = [
+const COUNTED: [ShownColumn; 3] = [
     (Column::whole("subscription"), "/subscriptionId"),
     (Column::whole("endpoint").spare(1), "/url"),
     (Column::whole("count"), "/count"),
 ];
 
+const WAITED: [ShownColumn; 6] = [
+    (Column::whole("subscription"), "/subscriptionId"),
+    (Column::whole("endpoint").spare(1), "/url"),
+    (Column::whole("count").spare(2), "/count"),
+    (Column::whole("delivered"), "/outcome/delivered"),
+    (Column::whole("waiting"), "/outcome/waiting"),
+    (Column::whole("failed again"), "/outcome/failedAgain"),
+];
+
 /// Sends them again, or counts them.
 pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<ExitCode> {
-    match args.of.id() {
-        Some(id) => of_one(&args, id).await,
-        None => of_all(&args).await,
+    match args.named().as_slice() {
+        [id] => of_one(&args, *id).await,
+        named => of_several(&args, named).await,
     }
 }
 
@@ -158,17 +191,9 @@ async fn of_one(args: &ResendManyArgs, id: Uuid) -> anyhow::Result<ExitCode> {
     let mut resent: Value = portal.post(&path, &body).await?;
     let count = resent["count"].as_u64().unwrap_or_default();
     if args.outcome.wait && count > 0 {
-        let sending = Duration::from_secs(resent["seconds"].as_u64().unwrap_or_default());
-        let patience = args.outcome.within.left(started, args.outcome.patience, sending);
-        let written = |name: &str| body[name].as_str().map(str::to_owned);
-        let again = Again {
-            subscription: id.to_string(),
-            since: written("since"),
-            until: written("until"),
-            began: cell(&resent, "/at").parse().ok(),
-            count,
-        };
-        resent["outcome"] = replay::wait_for(&portal, &again, patience).await?;
+        let again = again(id.to_string(), &resent, &body);
+        let patience = args.patience(started, slice::from_ref(&resent));
+        resent["outcome"] = replay::together(&replay::wait_for(&portal, &[again], patience).await?);
     }
     let outcome = match &resent["outcome"] {
         Value::Null => None,
@@ -208,63 +233,127 @@ async fn of_one(args: &ResendManyArgs, id: Uuid) -> anyhow::Result<ExitCode> {
     Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
 }
 
-/// Those of all subscriptions that something is sent to, each asked for by itself; counted first.
-async fn of_all(args: &ResendManyArgs) -> anyhow::Result<ExitCode> {
-    if !args.ids.is_empty() {
-        bail!("name a subscription: --id is of one");
+/// What was sent again of a subscription, by what the portal answered to this body.
+fn again(subscription: String, resent: &Value, body: &Value) -> Again {
+    let written = |name: &str| body[name].as_str().map(str::to_owned);
+    Again {
+        subscription,
+        since: written("since"),
+        until: written("until"),
+        began: cell(resent, "/at").parse().ok(),
+        count: count_of(resent),
     }
-    if args.outcome.wait {
-        bail!(
-            "name a subscription: --wait is of one; without it this sends those of all again, and `postrider notifications failures` and \
-             `postrider notifications list --status RETRY,FAILED,GIVEN_UP` show what becomes of them"
-        );
+}
+
+/// Those of the subscriptions that are named, or of all that something is sent to, each asked for by itself; counted first.
+async fn of_several(args: &ResendManyArgs, named: &[Uuid]) -> anyhow::Result<ExitCode> {
+    if !args.ids.is_empty() {
+        bail!("name one subscription: --id is of one");
     }
     let portal = Portal::connect(&args.common.portal)?;
     let mut body = args.body(SystemClock.now());
     body["dryRun"] = true.into();
     let mut rows = Vec::new();
-    for subscription in portal.all_since::<Value>("/subscriptions", None).await? {
-        if matches!(subscription["state"].as_str(), Some("ACTIVE" | "DEGRADED")) {
-            let of = (cell(&subscription, "/id"), cell(&subscription, "/url"));
-            rows.push(ask(&portal, of, &body).await?);
-        }
+    for of in subscriptions(&portal, named).await? {
+        rows.push(ask(&portal, of, &body).await?);
     }
     rows.retain(|row| count_of(row) > 0);
+    let mut outcome = None;
     if !(args.dry_run || rows.is_empty()) {
-        agree(args, &rows)?;
+        if named.is_empty() {
+            agree(args, &rows)?;
+        }
+        let started = Instant::now();
         body["dryRun"] = false.into();
-        let mut done = 0;
-        for row in &mut rows {
-            let of = (cell(row, "/subscriptionId"), cell(row, "/url"));
-            match ask(&portal, of, &body).await {
-                Ok(resent) => *row = resent,
-                Err(refused) => {
-                    let done = counted(done, "notification", "notifications");
-                    output::note(format_args!(
-                        "{done} of other subscriptions sent again before this:"
-                    ));
-                    return Err(refused);
-                }
+        send(&portal, &mut rows, &body).await?;
+        if args.outcome.wait {
+            let again: Vec<Again> = rows
+                .iter()
+                .map(|row| again(cell(row, "/subscriptionId"), row, &body))
+                .collect();
+            let patience = args.patience(started, &rows);
+            let outcomes = replay::wait_for(&portal, &again, patience).await?;
+            outcome = Some(replay::together(&outcomes));
+            for (row, outcome) in rows.iter_mut().zip(outcomes) {
+                row["outcome"] = outcome;
             }
-            done += count_of(row);
         }
     }
+    tell(args, named, (&rows, outcome))
+}
+
+/// The identifiers and URLs of the subscriptions that are named, or of all that something is sent to.
+async fn subscriptions(portal: &Portal, named: &[Uuid]) -> anyhow::Result<Vec<(String, String)>> {
+    let mut found: Vec<Value> = Vec::new();
+    for id in named {
+        found.push(portal.get(&format!("/subscriptions/{id}"), &()).await?);
+    }
+    if named.is_empty() {
+        found = portal.all_since("/subscriptions", None).await?;
+        found.retain(|one| matches!(one["state"].as_str(), Some("ACTIVE" | "DEGRADED")));
+    }
+    let of = |one: &Value| (cell(one, "/id"), cell(one, "/url"));
+    Ok(found.iter().map(of).collect())
+}
+
+/// Sends those of each row again; what the portal answers takes its place.
+async fn send(portal: &Portal, rows: &mut [Value], body: &Value) -> anyhow::Result<()> {
+    let mut done = 0;
+    for row in rows {
+        let of = (cell(row, "/subscriptionId"), cell(row, "/url"));
+        match ask(portal, of, body).await {
+            Ok(resent) => *row = resent,
+            Err(refused) => {
+                let done = counted(done, "notification", "notifications");
+                output::note(format_args!(
+                    "{done} of other subscriptions sent again before this:"
+                ));
+                return Err(refused);
+            }
+        }
+        done += count_of(row);
+    }
+    Ok(())
+}
+
+/// Says how many were sent again, and what became of them where that was waited for.
+fn tell(
+    args: &ResendManyArgs,
+    named: &[Uuid],
+    (rows, outcome): (&[Value], Option<Value>),
+) -> anyhow::Result<ExitCode> {
     let count: u64 = rows.iter().map(count_of).sum();
-    let document = json!({ "dryRun": args.dry_run, "count": count, "items": rows });
+    let mut document = json!({ "dryRun": args.dry_run, "count": count, "items": rows });
+    let told = outcome.as_ref().map(Outcome::read).transpose()?;
+    if let Some(outcome) = outcome {
+        document["outcome"] = outcome;
+    }
     let form = args.common.form();
-    form.print(&document, || shown::list(&document["items"], ROWS_OF_ALL))?;
+    form.print(&document, || match &told {
+        Some(_) => shown::list(&document["items"], WAITED),
+        None => shown::list(&document["items"], COUNTED),
+    })?;
     if form != Form::Json {
         let count = counted(count, "notification", "notifications");
+        let of = match named.len() {
+            0 => "all subscriptions".to_owned(),
+            several => counted(several as u64, "subscription", "subscriptions"),
+        };
         if args.dry_run {
-            output::note(format_args!(
-                "{count} of all subscriptions would be sent again; {}",
-                args.advice(rows.is_empty())
-            ));
+            let advice = args.advice(rows.is_empty());
+            output::note(format_args!("{count} of {of} would be sent again; {advice}"));
+        } else if let Some(told) = &told {
+            output::note(format_args!("{count} of {of} sent again: {}", told.sentence()));
         } else {
-            output::note(format_args!("{count} of all subscriptions sent again"));
+            output::note(format_args!(
+                "{count} of {of} sent again; --wait waits for what becomes of them"
+            ));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    match told {
+        None => Ok(ExitCode::SUCCESS),
+        told => Ok(outcome::exit_code(told.as_ref(), &BTreeMap::new())),
+    }
 }
 
 fn count_of(row: &Value) -> u64 {

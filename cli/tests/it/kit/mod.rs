@@ -5,6 +5,7 @@ mod catalogue;
 mod hanging_up;
 mod listening;
 mod portal;
+mod resends;
 mod tail;
 mod told;
 

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::pretended;
 use crate::postrider::{Finished, postrider};
 
-const SUBSCRIPTION: &str = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
-const OTHER: &str = "01a1fd84-191a-7187-8c92-644d9a28fa8b";
+pub(super) const SUBSCRIPTION: &str = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+pub(super) const OTHER: &str = "01a1fd84-191a-7187-8c92-644d9a28fa8b";
 
-fn run(command: &str, url: &str) -> Finished {
+pub(super) fn run(command: &str, url: &str) -> Finished {
     postrider(&format!("{command} --reseller-key x --portal-url {url}")).run()
 }
 
@@ -489,104 +489,4 @@ async fn forms_for_scripts_have_what_the_next_command_needs() {
         );
         assert_eq!(listed.stdout, only, "{listed:?}");
     }
-}
-
-/// What fails again is told, and the exit code says it: of the failures only those count that came since.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_resend_of_many_waits_for_its_outcome_and_ends_with_it() {
-    let resent = || json!({"dryRun": false, "at": "2026-11-21T12:00:00Z", "count": 2, "seconds": 0});
-    let row = |at: &str| json!({"id": OTHER, "status": "FAILED", "updatedAt": at});
-    for (failures, code, told) in [
-        (
-            vec!["2026-11-21T12:00:01Z", "2026-11-21T11:59:59Z"],
-            4,
-            "1 delivered, 0 waiting, 1 failed again",
-        ),
-        (
-            vec!["2026-11-21T11:59:59Z"],
-            0,
-            "2 delivered, 0 waiting, 0 failed again",
-        ),
-    ] {
-        let items: Vec<Value> = failures.iter().map(|at| row(at)).collect();
-        let router = Router::new()
-            .route("/subscriptions/{id}/resends", post(async move || Json(resent())))
-            .route(
-                "/subscriptions/{id}/notifications",
-                get(async move || Json(json!({ "items": items }))),
-            );
-        let url = pretended(router).await;
-        let command = format!("notifications resend {SUBSCRIPTION} --status FAILED");
-        let waited = run(&format!("{command} --wait"), &url);
-        assert_eq!(waited.code, Some(code), "{waited:?}");
-        assert!(waited.stdout.contains(told), "{waited:?}");
-        let asked = run(&format!("{command} --subscription {SUBSCRIPTION}"), &url);
-        assert_eq!(asked.code, Some(2), "named twice: {asked:?}");
-        let left = run(&command, &url);
-        assert!(
-            left.code == Some(0) && left.stderr.contains("--wait waits"),
-            "{left:?}"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_resend_of_all_subscriptions_is_counted_first_and_needs_a_yes() {
-    let sent = Arc::new(AtomicU32::new(0));
-    let seen = Arc::clone(&sent);
-    let resend = move |uri: Uri, Json(asked): Json<Value>| {
-        if asked["dryRun"] == false {
-            seen.fetch_add(1, Ordering::SeqCst);
-        }
-        let count = if uri.path().contains(SUBSCRIPTION) { 3 } else { 0 };
-        async move { Json(json!({"dryRun": asked["dryRun"], "count": count})) }
-    };
-    let subscriptions = async || {
-        let one = |id: &str, state: &str| json!({"id": id, "state": state, "url": "https://a.example/"});
-        let deactivated = "01a1fd84-191a-7334-a6ae-613178d80d71";
-        let items = [
-            one(SUBSCRIPTION, "ACTIVE"),
-            one(OTHER, "DEGRADED"),
-            one(deactivated, "DEACTIVATED"),
-        ];
-        Json(json!({"items": items, "next": null}))
-    };
-    let router = Router::new()
-        .route("/subscriptions", get(subscriptions))
-        .route("/subscriptions/{id}/resends", post(resend));
-    let url = pretended(router).await;
-    let all = "notifications resend --code 5xx";
-    let counted = run(&format!("{all} --dry-run --json"), &url);
-    assert_eq!(counted.code, Some(0), "{counted:?}");
-    let told: Value = serde_json::from_str(&counted.stdout).unwrap();
-    assert_eq!((&told["count"], &told["dryRun"]), (&json!(3), &json!(true)));
-    assert_eq!(told["items"].as_array().unwrap().len(), 1, "{told}");
-    assert_eq!(told["items"][0]["subscriptionId"], SUBSCRIPTION);
-    let refused = run(all, &url);
-    assert!(
-        refused.code != Some(0)
-            && refused
-                .stderr
-                .contains("send 3 notifications of 1 subscription again"),
-        "{refused:?}"
-    );
-    let waited = run(&format!("{all} --wait --yes"), &url);
-    for said in ["name a subscription", "`postrider notifications failures`"] {
-        assert!(waited.stderr.contains(said), "{waited:?}");
-    }
-    let help = postrider("notifications resend --help").run();
-    assert!(
-        help.stdout.contains("Of one subscription alone: waits"),
-        "{help:?}"
-    );
-    assert_eq!(sent.load(Ordering::SeqCst), 0, "only counted");
-    let done = run(&format!("{all} --yes"), &url);
-    assert!(
-        done.code == Some(0)
-            && done
-                .stderr
-                .contains("3 notifications of all subscriptions sent again"),
-        "{done:?}"
-    );
-    assert_eq!(sent.load(Ordering::SeqCst), 1);
 }

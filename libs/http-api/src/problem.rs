@@ -192,6 +192,20 @@ impl Problem {
         self
     }
 
+    /// The same, in which what the request does not have but calls by one of `names`, whatever their case and with or without `_` and `-`, is
+    /// answered with the field that says it: `advice` is how.
+    pub fn meaning(mut self, names: &[&str], field: &str, advice: &str) -> Self {
+        let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
+        let errors = self.0.errors.iter_mut();
+        for error in errors.filter(|error| error.code == FieldCode::UnknownField) {
+            if names.contains(&plain(&error.field).as_str()) {
+                error.detail = format!("is no field of this request: {advice}");
+                error.params.insert("didYouMean".to_owned(), vec![field].into());
+            }
+        }
+        self
+    }
+
     /// What is wrong in this case.
     pub fn detail(&self) -> &str {
         &self.0.detail

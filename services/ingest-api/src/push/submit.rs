@@ -16,6 +16,32 @@ use crate::app::App;
 use crate::push::payload::Payload;
 use crate::request::{self, Admitted, RequestContext, key_reused, not_stored, out_of_scope};
 
+/// What callers call the time at which a push is to be sent, as other services do.
+const TIMES: [&str; 22] = [
+    "at",
+    "cron",
+    "deliverat",
+    "deliveryat",
+    "deliverytime",
+    "dueat",
+    "notbefore",
+    "runat",
+    "schedule",
+    "scheduleat",
+    "scheduled",
+    "scheduledat",
+    "scheduledfor",
+    "scheduledtime",
+    "scheduletime",
+    "sendafter",
+    "sendat",
+    "sendon",
+    "sendtime",
+    "startat",
+    "time",
+    "when",
+];
+
 /// Hands in a push.
 ///
 /// 202 means that the push is stored durably and will be sent, now or when its cron expression allows it; what becomes
@@ -59,7 +85,8 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
     share.take(1)?;
     let (body, context) = admitted.read(app.max_body_bytes).await?;
     let at = (context.now, app.time_zone);
-    let request = match read(&body, context.handling, &app.limits, &context.scope, at) {
+    let read = read(&body, context.handling, &app.limits, &context.scope, at);
+    let request = match read.map_err(|problem| later(problem, app.time_zone)) {
         Ok(request) => request,
         Err(problem) if problem.kind() == ProblemKind::FORBIDDEN => return Err(problem),
         Err(problem) => {
@@ -90,6 +117,15 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
 async fn recall(app: &App, context: &RequestContext) -> Option<PushId> {
     let recalling = app.store.recall_push(context.key.as_ref()?);
     timeout_at(context.deadline, recalling).await.ok()?.ok()?
+}
+
+/// With how a push is sent later, where the body has a field for a time, of which there is none.
+fn later(problem: Problem, zone: Tz) -> Problem {
+    let advice = format!(
+        "cronExpression says when a push is sent, as second, minute, hour, day of the month, month, day of the week and year; \"0 30 9 24 12 ? 2027\" \
+         is once, at 09:30:00 on 24 December 2027, in the time zone {zone}"
+    );
+    problem.meaning(&TIMES, "cronExpression", &advice)
 }
 
 /// The push that a body hands in, if it is within the scope of its caller's key.

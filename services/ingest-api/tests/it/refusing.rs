@@ -275,6 +275,26 @@ async fn fields_that_are_not_known_are_refused_unless_the_caller_prefers_lenienc
     assert_eq!(fields, ["cronExpresion", "pushKey"], "{refused}");
     let detail = "is no field of this request; did you mean cronExpression?";
     assert!(errors.iter().any(|error| error["detail"] == detail), "{refused}");
+    for name in ["sendAt", "scheduled_at", "deliverAt", "scheduleAt", "when", "at"] {
+        let mut timed = push();
+        timed[name] = json!("2099-01-01T12:00:00Z");
+        let refused = problem(service.post(&timed).send().await.unwrap(), 422, "validation").await;
+        let error = &refused["errors"][0];
+        assert_eq!(
+            (&error["field"], &error["code"]),
+            (&json!(name), &json!("unknown-field"))
+        );
+        let detail = error["detail"].as_str().unwrap();
+        assert!(
+            detail.contains("cronExpression") && detail.contains("time zone UTC"),
+            "{detail}"
+        );
+        assert_eq!(
+            error["params"]["didYouMean"],
+            json!(["cronExpression"]),
+            "{refused}"
+        );
+    }
     let event = json!({"resellerId": "acme", "type": "domain.created", "data": {}, "eventid": "e-1"});
     for (path, body, field) in [
         ("/events", event.clone(), "eventid"),

@@ -144,7 +144,7 @@ pub(crate) enum Tool {
     Waiting(WaitingArgs),
     /// Tells the story of one push, event, notification or dead letter.
     Explain(ExplainArgs),
-    /// Finds what an identifier is of: a push, an event, a dead letter, a subscription, a job, an API key, a quota request, a reseller.
+    /// Finds what an identifier, a name or a text is of, whatever it is: a push, an event, a subscription, a reseller, a device, a domain.
     Find(FindArgs),
     /// Shows what a lane did in each of the last minutes.
     History(HistoryArgs),
@@ -226,7 +226,7 @@ pub(crate) enum Tool {
     /// Makes, shows and changes a reseller's subscriptions; operators see those of all.
     #[command(subcommand, alias = "subscription")]
     Subscriptions(SubscriptionsCommand),
-    /// Lists notifications of a subscription, or for operators of a reseller; shows one, tells its story, or cancels it.
+    /// Lists notifications of a subscription, or for operators of a reseller; shows one, tells its story, sends many again, or cancels them.
     #[command(subcommand, alias = "notification")]
     Notifications(NotificationsCommand),
     /// Shows the attempts to deliver a notification, and what was answered.

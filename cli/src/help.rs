@@ -35,9 +35,12 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "tail",
         ],
     ),
-    ("Pushes and events, over the ingest API", &["push", "event"]),
     (
-        "On call, over the operator API",
+        "Pushes and events, over the ingest API (INGEST_URL, INGEST_KEY)",
+        &["push", "event"],
+    ),
+    (
+        "On call, over the operator API (OPERATOR_URL, OPERATOR_KEY)",
         &[
             "status",
             "waiting",

@@ -21,9 +21,13 @@ pub fn current() -> Option<String> {
 
 /// A span as `traceparent`; `None` when traces are off or the span is disabled.
 pub fn of(span: &Span) -> Option<String> {
+    context_of(span).map(|context| format(&context))
+}
+
+pub(crate) fn context_of(span: &Span) -> Option<SpanContext> {
     let context = span.context();
     let context = context.span().span_context().clone();
-    context.is_valid().then(|| format(&context))
+    context.is_valid().then_some(context)
 }
 
 pub(crate) fn format(context: &SpanContext) -> String {

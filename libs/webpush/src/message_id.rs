@@ -2,11 +2,17 @@
 //!
 //! What is encrypted is the same for two messages of one channel and millisecond, or of one topic; the id is not, since what Fernet
 //! encrypts twice looks different. The id as a whole names a message: nothing is stored by what is in it.
+//!
+//! Where the request of a message is traced, its `traceparent` is in the id as well, so that the node that sends the message days later
+//! goes on with the trace. No other id holds one: those are as long as without traces, and their length says so.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::{Keys, Topic};
+
+/// Longest id without a `traceparent`: that of a topic with as many characters as it may have. The shortest one with it has 247.
+const LONGEST_UNTRACED: usize = 226;
 
 /// What is in a message id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,20 +26,38 @@ pub struct MessageId {
 }
 
 impl MessageId {
-    /// The id of a message that was received at `at`.
-    pub fn seal(&self, keys: &Keys, at: DateTime<Utc>) -> String {
+    /// The id of a message that was received at `at`, with the `traceparent` of its request where that is recorded.
+    pub fn seal(&self, keys: &Keys, at: DateTime<Utc>, traceparent: Option<&str>) -> String {
         let (uaid, channel) = (self.uaid.simple(), self.channel.simple());
-        let plain = match &self.topic {
+        let mut plain = match &self.topic {
             Some(topic) => format!("01:{uaid}:{channel}:{topic}"),
             None => format!("02:{uaid}:{channel}:{}", at.timestamp_millis()),
         };
+        if let Some(traceparent) = traceparent {
+            plain.push(':');
+            plain.push_str(traceparent);
+        }
         keys.seal(plain.as_bytes(), at)
+    }
+
+    /// Whether an id is so long that it holds a `traceparent`.
+    pub fn is_traced(id: &str) -> bool {
+        id.len() > LONGEST_UNTRACED
+    }
+
+    /// The `traceparent` in an id.
+    pub fn traceparent(keys: &Keys, id: &str) -> Option<String> {
+        if !Self::is_traced(id) {
+            return None;
+        }
+        let plain = String::from_utf8(keys.open(id)?).ok()?;
+        plain.splitn(5, ':').nth(4).map(ToOwned::to_owned)
     }
 
     /// Reads an id.
     pub fn open(keys: &Keys, id: &str) -> Option<Self> {
         let plain = String::from_utf8(keys.open(id)?).ok()?;
-        let mut parts = plain.splitn(4, ':');
+        let mut parts = plain.splitn(5, ':');
         let (version, uaid, channel) = (parts.next()?, parts.next()?, parts.next()?);
         let last = parts.next()?;
         let topic = match version {
@@ -83,16 +107,39 @@ mod tests {
                 "01:00000000000000000000000000000001:00000000000000000000000000000002:news",
             ),
         ] {
-            let sealed = id(topic).seal(&keys(), NOW);
+            let sealed = id(topic).seal(&keys(), NOW, None);
             assert_eq!(keys().open(&sealed).unwrap(), plain.as_bytes());
             assert_eq!(MessageId::open(&keys(), &sealed), Some(id(topic)));
         }
     }
 
     #[test]
+    fn an_id_holds_the_trace_of_its_request_and_is_longer_than_all_without() {
+        let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let longest = "x".repeat(32);
+        let now = DateTime::from_timestamp(4_102_444_800, 0).unwrap();
+        for topic in [None, Some("n"), Some(&*longest)] {
+            let sealed = id(topic).seal(&keys(), now, Some(traceparent));
+            assert_eq!(MessageId::open(&keys(), &sealed), Some(id(topic)));
+            assert_eq!(
+                MessageId::traceparent(&keys(), &sealed).as_deref(),
+                Some(traceparent)
+            );
+            let untraced = id(topic).seal(&keys(), now, None);
+            assert!(!MessageId::is_traced(&untraced), "{untraced}");
+            assert_eq!(MessageId::traceparent(&keys(), &untraced), None);
+        }
+        assert_eq!(
+            id(Some(&longest)).seal(&keys(), now, None).len(),
+            LONGEST_UNTRACED
+        );
+    }
+
+    #[test]
     fn two_messages_of_one_instant_or_topic_have_their_own_ids() {
         for topic in [None, Some("news")] {
-            assert_ne!(id(topic).seal(&keys(), NOW), id(topic).seal(&keys(), NOW));
+            let sealed = || id(topic).seal(&keys(), NOW, None);
+            assert_ne!(sealed(), sealed());
         }
     }
 

@@ -13,6 +13,7 @@ use domain::month::Month;
 use store::webpush::{Message, Newer};
 use tokio::time::Instant;
 use uuid::Uuid;
+use webpush::MessageId;
 
 use crate::broadcasts::{Broadcasts, Followed};
 use crate::mailbox::{Delivery, Receipt};
@@ -24,7 +25,7 @@ mod event;
 mod tests;
 
 pub(crate) use close::Close;
-pub(crate) use event::{Acked, Action, Answer, Event, NotRegistered, Question, Told};
+pub(crate) use event::{Acked, Action, Answer, Event, NotRegistered, Origin, Question, Told};
 
 /// Least time between two pings of the protocol; a client that asks more often is broken and costs its battery.
 const PING_GAP: Duration = Duration::from_secs(45);
@@ -337,7 +338,7 @@ impl Connection {
     }
 
     fn deliver(&mut self, delivery: Delivery, actions: &mut Vec<Action>) {
-        actions.push(Action::Send(delivery.text));
+        actions.push(Action::Notify(delivery.text, Origin::Direct(delivery.span)));
         // Of a message without TTL nothing is left once it was sent, whether it arrives or not.
         if delivery.is_kept {
             self.outstanding.push(Outstanding {
@@ -495,7 +496,9 @@ impl Connection {
             return;
         }
         for message in messages {
-            actions.push(Action::Send(crate::notification::stored(&message)));
+            let traced = MessageId::is_traced(&message.version).then(|| message.version.as_str().into());
+            let text = crate::notification::stored(&message);
+            actions.push(Action::Notify(text, Origin::Stored(traced)));
             self.outstanding.push(Outstanding {
                 version: message.version.into(),
                 source: Source::Stored(message.id),

@@ -1,10 +1,11 @@
-//! The URLs that senders send to: opaque, and the only thing that a client and a sender have in common.
+//! The URLs that senders send to: opaque, and the only thing that a client and a sender have in common. And what the same keys have
+//! encrypted besides: the traces in message ids.
 
 use std::sync::Arc;
 
 use domain::clock::Clock;
 use uuid::Uuid;
-use webpush::{Keys, Subscription, VapidKey, endpoint_url};
+use webpush::{Keys, MessageId, Subscription, VapidKey, endpoint_url};
 
 /// Makes endpoints.
 pub(crate) struct Endpoints {
@@ -29,5 +30,10 @@ impl Endpoints {
             &self.keys,
             self.clock.now(),
         ))
+    }
+
+    /// The `traceparent` in a message id.
+    pub(crate) fn traceparent_in(&self, id: &str) -> Option<String> {
+        MessageId::traceparent(&self.keys, id)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use store::webpush::Newer;
+use telemetry::traces::Span;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
@@ -27,6 +28,8 @@ pub(crate) struct Delivery {
     /// Of which topic it is the newer message.
     pub(crate) newer: Option<Box<Newer>>,
     pub(crate) receipt: Receipt,
+    /// From its arrival until it was sent.
+    pub(crate) span: Span,
 }
 
 /// Tells the sender of a notification that the client has it. Dropped, it tells that the client may not have it.
@@ -221,6 +224,7 @@ mod tests {
             is_kept: true,
             newer: None,
             receipt,
+            span: Span::none(),
         };
         (delivery, settled)
     }

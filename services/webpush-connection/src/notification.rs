@@ -1,11 +1,15 @@
-//! Notifications as clients get them, whether they were stored or not.
+//! Notifications as clients get them, whether they were stored or not, and the spans of sending them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use store::webpush::Message;
+use telemetry::traces::{self, Kind, Span};
 use webpush::Push;
 
+use crate::endpoints::Endpoints;
 use crate::protocol::{Headers, Notification, ServerMessage};
+
+const SEND: (&str, &str) = ("send", "notification");
 
 /// A notification that an endpoint node hands over.
 pub(crate) fn direct(push: &Push) -> String {
@@ -39,4 +43,24 @@ pub(crate) fn stored(message: &Message) -> String {
         }),
     };
     ServerMessage::Notification(notification).text()
+}
+
+/// The span of sending a notification that an endpoint node hands over, a part of that request. It ends when the socket has taken it.
+pub(crate) fn span_of_direct() -> Span {
+    with_source("direct", Span::under_current(Kind::Internal, SEND))
+}
+
+/// The span of sending a message from storage, which goes on with the trace that is in its message id.
+pub(crate) fn span_of_stored(id: Option<&str>, endpoints: &Endpoints) -> Span {
+    let id = id.filter(|_| traces::are_on());
+    let traceparent = id.and_then(|id| endpoints.traceparent_in(id));
+    with_source(
+        "stored",
+        Span::begin(Kind::Internal, SEND, traceparent.as_deref()),
+    )
+}
+
+fn with_source(source: &'static str, mut span: Span) -> Span {
+    span.set("postrider.source", source);
+    span
 }

@@ -19,6 +19,7 @@ use webpush::Push;
 
 use crate::mailbox::{Delivery, Receipt, Refused};
 use crate::node::Node;
+use crate::notification;
 
 /// Where messages are handed over.
 pub(crate) const PUSH: &str = "/push/{uaid}";
@@ -74,7 +75,7 @@ async fn deliver(node: &Node, uaid: &str, push: Push) -> Delivered {
     };
     let (receipt, mut settled) = Receipt::new();
     let is_kept = push.ttl > 0;
-    let text = crate::notification::direct(&push);
+    let text = notification::direct(&push);
     let received_at = push.received_at();
     let newer = push.topic.map(|topic| Newer {
         channel: push.channel,
@@ -87,6 +88,7 @@ async fn deliver(node: &Node, uaid: &str, push: Push) -> Delivered {
         is_kept,
         newer: newer.map(Box::new),
         receipt,
+        span: notification::span_of_direct(),
     };
     match mailbox.deliver(delivery, node.queue_capacity) {
         Ok(()) if is_kept => {}

@@ -17,11 +17,12 @@ use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
 use crate::connection::{
-    Acked, Action, Answer, BATCH, Close, Connection, Event, NotRegistered, Question, Told,
+    Acked, Action, Answer, BATCH, Close, Connection, Event, NotRegistered, Origin, Question, Told,
 };
 use crate::mailbox::{Letter, Mailbox};
 use crate::metrics::Metrics;
 use crate::node::Node;
+use crate::notification;
 use crate::socket::{Gone, Received, Socket};
 
 /// Longest wait for storage; a client that is not served by then had better come again.
@@ -145,6 +146,19 @@ impl Session {
             for action in std::mem::take(&mut self.actions) {
                 match action {
                     Action::Send(text) => self.socket.send(text).await?,
+                    Action::Notify(text, origin) => {
+                        let mut span = match origin {
+                            Origin::Direct(span) => span,
+                            Origin::Stored(id) => {
+                                notification::span_of_stored(id.as_deref(), &self.node.endpoints)
+                            }
+                        };
+                        let sent = self.socket.send(text).await;
+                        if sent.is_err() {
+                            span.fail("gone");
+                        }
+                        sent?;
+                    }
                     Action::Ping => self.socket.ping().await?,
                     Action::Ask(question) => {
                         let answer = Box::pin(self.answer(question)).await;

@@ -11,6 +11,7 @@ use lifecycle::TaskGroup;
 use store::Store;
 use store::webpush::{NewMessage, Route, Stored};
 use telemetry::Metric;
+use telemetry::traces::{Kind, Span};
 use tokio::time::Instant;
 use url::Url;
 use uuid::Uuid;
@@ -143,7 +144,12 @@ impl App {
 
     /// Stores a message together with others.
     pub(crate) async fn keep(&self, message: NewMessage) -> Result<Stored, Refusal> {
-        self.stores.ask(message).await.map_err(|_| Refusal::Storage)
+        let mut wait = Span::under_current(Kind::Internal, ("wait to store", "messages"));
+        let stored = self.stores.ask(message).await;
+        stored.map_err(|_| {
+            wait.fail("storage");
+            Refusal::Storage
+        })
     }
 }
 

@@ -75,9 +75,9 @@ async fn route_message(app: &Arc<App>, message: Accepted, route: Route) -> Resul
 
 /// Has a node look into the storage, in the background; forgets it when the client that connected to it then is not there.
 fn tell(app: &Arc<App>, uaid: Uuid, node: String, connected_at: Option<DateTime<Utc>>) {
-    let context = Arc::clone(app);
+    let (context, traceparent) = (Arc::clone(app), telemetry::traceparent::current());
     app.tasks.spawn("notif", async move {
-        let answer = context.nodes.check_storage(&node, uaid).await;
+        let answer = context.nodes.check_storage(&node, uaid, traceparent).await;
         if let Some(connected_at) = connected_at.filter(|_| answer.is_away()) {
             forget(&context, uaid, &node, connected_at).await;
         }

@@ -8,6 +8,7 @@ use lifecycle::error_chain;
 use metrics::Counter;
 use reqwest::{Client, redirect};
 use telemetry::Metric;
+use telemetry::traces::{Kind, Span};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -86,7 +87,10 @@ impl Nodes {
 
     /// Hands a message over.
     pub(crate) async fn push(&self, node: &str, uaid: Uuid, body: Vec<u8>) -> NodeAnswer {
-        let answer = self.ask(&format!("{node}/push/{uaid}"), body).await;
+        let traceparent = telemetry::traceparent::current();
+        let span = Span::begin(Kind::Client, ("PUT", "/push/{uaid}"), traceparent.as_deref());
+        let url = format!("{node}/push/{uaid}");
+        let answer = self.ask(&url, body, traceparent, span).await;
         if answer == NodeAnswer::Taken {
             self.taken.increment(1);
         } else {
@@ -95,25 +99,43 @@ impl Nodes {
         answer
     }
 
-    /// Has the node look into the storage.
-    pub(crate) async fn check_storage(&self, node: &str, uaid: Uuid) -> NodeAnswer {
-        let answer = self.ask(&format!("{node}/notif/{uaid}"), Vec::new()).await;
+    /// Has the node look into the storage, for the request of this `traceparent`.
+    pub(crate) async fn check_storage(
+        &self,
+        node: &str,
+        uaid: Uuid,
+        traceparent: Option<String>,
+    ) -> NodeAnswer {
+        let span = Span::begin(Kind::Client, ("PUT", "/notif/{uaid}"), traceparent.as_deref());
+        let url = format!("{node}/notif/{uaid}");
+        let answer = self.ask(&url, Vec::new(), traceparent, span).await;
         answers("notif", answer).increment(1);
         answer
     }
 
-    async fn ask(&self, url: &str, body: Vec<u8>) -> NodeAnswer {
-        let traceparent = telemetry::traceparent::current();
-        let Some((authority, path)) = plain::parts(url) else {
-            return self.ask_otherwise(url, body, traceparent).await;
+    async fn ask(&self, url: &str, body: Vec<u8>, traceparent: Option<String>, mut span: Span) -> NodeAnswer {
+        // Of a trace that is not recorded as well: a node that is told nothing decides by itself.
+        let traceparent = span.traceparent().or(traceparent);
+        let answer = match plain::parts(url) {
+            Some((authority, path)) => {
+                let request = Request {
+                    authority,
+                    path,
+                    traceparent: traceparent.as_deref(),
+                    body: &body,
+                };
+                self.ask_plainly(&request).await
+            }
+            None => self.ask_otherwise(url, body, traceparent).await,
         };
-        let request = Request {
-            authority,
-            path,
-            traceparent: traceparent.as_deref(),
-            body: &body,
-        };
-        match timeout(self.timeout, self.plain.put(&request)).await {
+        if span.is_recorded() {
+            note(&mut span, url, answer);
+        }
+        answer
+    }
+
+    async fn ask_plainly(&self, request: &Request<'_>) -> NodeAnswer {
+        match timeout(self.timeout, self.plain.put(request)).await {
             Ok(Ok(status)) => answer_of(status),
             Ok(Err(Failed::Connecting(_))) => NodeAnswer::Refused,
             Ok(Err(failed @ Failed::Answering(_))) => {
@@ -143,6 +165,23 @@ impl Nodes {
                 NodeAnswer::Silent
             }
         }
+    }
+}
+
+/// Notes in the span of a request which node was asked and what came of it.
+fn note(span: &mut Span, url: &str, answer: NodeAnswer) {
+    span.set("http.request.method", "PUT");
+    if let Some((host, port)) = plain::parts(url).and_then(|(authority, _)| authority.rsplit_once(':')) {
+        span.set("server.address", host.to_owned());
+        span.set("server.port", port.parse::<i64>().unwrap_or_default());
+    }
+    span.set("postrider.outcome", answer.name());
+    // That a client is away or busy is no failure.
+    if matches!(
+        answer,
+        NodeAnswer::Refused | NodeAnswer::Silent | NodeAnswer::Failed
+    ) {
+        span.fail(answer.name());
     }
 }
 

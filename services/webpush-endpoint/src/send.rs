@@ -9,6 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use telemetry::traces::Context;
 use tokio::time::{Instant, timeout_at};
 use webpush::{
     Encryption, EncryptionHeaders, MessageId, Refusal, Subscription, TokenVersion, Topic, Vapid, VapidError,
@@ -116,7 +117,9 @@ async fn accept(
         channel: subscription.channel,
         topic,
     };
-    let version = id.seal(&app.keys, now);
+    // Where the request is recorded: the message may be sent long after it.
+    let traceparent = Context::current().map(|place| place.traceparent());
+    let version = id.seal(&app.keys, now, traceparent.as_deref());
     let answer = created(app, &version, ttl.num_seconds());
     let message = Accepted {
         uaid: id.uaid,

@@ -36,6 +36,18 @@ impl Context {
         let traceparent = traceparent.filter(|text| traceparent::is_sampled(text))?;
         traceparent::parse(traceparent).map(Self)
     }
+
+    /// The place of the current span of `tracing`; `None` when spans are not recorded here, or not for its trace.
+    pub fn current() -> Option<Self> {
+        tracer()?;
+        let context = traceparent::context_of(&tracing::Span::current())?;
+        context.is_sampled().then_some(Self(context))
+    }
+
+    /// As text, for what is stored.
+    pub fn traceparent(&self) -> String {
+        traceparent::format(&self.0)
+    }
 }
 
 /// A span that ends when it is dropped. Most are none: those of traces that are not recorded.
@@ -51,6 +63,14 @@ impl Span {
     /// Begins a span, named after what is done with what, that goes on with the trace of a `traceparent`.
     pub fn begin(kind: Kind, name: (&'static str, &'static str), traceparent: Option<&str>) -> Self {
         match Context::recorded(traceparent) {
+            Some(parent) => Self::build(kind, named(name), parent, Vec::new(), None),
+            None => Self(None),
+        }
+    }
+
+    /// Begins a span under the current one of `tracing`, named after what is done with what.
+    pub fn under_current(kind: Kind, name: (&'static str, &'static str)) -> Self {
+        match Context::current() {
             Some(parent) => Self::build(kind, named(name), parent, Vec::new(), None),
             None => Self(None),
         }

@@ -20,6 +20,7 @@ fn what_belongs_to_no_recorded_trace_has_no_span() {
             (None, None, None)
         );
         assert!(!span.child(Kind::Client, "POST").is_recorded());
+        assert!(!Span::under_current(Kind::Internal, ("send", "things")).is_recorded());
         let statement = Statement {
             summary: "claim things",
             operation: "UPDATE",

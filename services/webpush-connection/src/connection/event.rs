@@ -4,6 +4,7 @@
 
 use domain::month::Month;
 use store::webpush::{Message, Newer};
+use telemetry::traces::Span;
 use uuid::Uuid;
 
 use super::Close;
@@ -36,6 +37,8 @@ pub(crate) enum Event<'a> {
 #[derive(Debug)]
 pub(crate) enum Action {
     Send(String),
+    /// Send a notification.
+    Notify(String, Origin),
     /// Send a ping of the socket.
     Ping,
     /// Ask storage; the answer is the next event.
@@ -46,6 +49,15 @@ pub(crate) enum Action {
     /// Something that is counted and changes nothing.
     Tell(Told),
     Close(Close),
+}
+
+/// Where a notification comes from, and so the trace that sending it is a part of.
+#[derive(Debug)]
+pub(crate) enum Origin {
+    /// An endpoint node. Its span has begun.
+    Direct(Span),
+    /// Storage. Its message id, if that holds a trace.
+    Stored(Option<Box<str>>),
 }
 
 /// A notification that was not stored and that the client has acknowledged.

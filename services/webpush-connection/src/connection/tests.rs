@@ -7,6 +7,7 @@ mod storage;
 
 use chrono::{DateTime, TimeZone as _, Utc};
 use serde_json::{Value, json};
+use telemetry::traces::Span;
 use tokio::sync::oneshot;
 
 use super::*;
@@ -107,6 +108,7 @@ impl Driven {
             is_kept,
             newer: None,
             receipt,
+            span: Span::none(),
         };
         self.happen(Event::Delivery(delivery));
         assert_eq!(self.sent()["version"], version);
@@ -144,7 +146,7 @@ impl Driven {
 
     fn sent(&mut self) -> Value {
         match self.next() {
-            Action::Send(text) => serde_json::from_str(&text).unwrap(),
+            Action::Send(text) | Action::Notify(text, _) => serde_json::from_str(&text).unwrap(),
             other => panic!("{other:?}"),
         }
     }

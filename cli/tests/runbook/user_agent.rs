@@ -87,9 +87,17 @@ fn text(message: &Value, member: &str) -> String {
 
 /// Sends a message that is kept for an hour; returns its message id.
 pub(crate) async fn send(senders: &str, endpoint: &str) -> String {
-    let request = Client::new()
+    send_with(senders, endpoint, &[]).await
+}
+
+/// [`send`] with these headers.
+pub(crate) async fn send_with(senders: &str, endpoint: &str, headers: &[(&str, &str)]) -> String {
+    let mut request = Client::new()
         .post(format!("http://{senders}{endpoint}"))
         .header("ttl", "3600");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
     let answer = request.send().await.expect("an answer");
     assert_eq!(answer.status(), StatusCode::CREATED, "{answer:?}");
     let location = answer.headers()["location"].to_str().expect("text");

@@ -17,15 +17,7 @@ async fn node(fleet: &Fleet) -> (Process, String) {
 
 #[testkit::test]
 async fn a_node_of_web_push_dies_and_another_one_drains(it: Installation) {
-    let fleet = Fleet::of(&it)
-        .await
-        .with(
-            "POSTRIDER__WEBPUSH__KEYS",
-            "ahsxBmOXR-N04gL44_0nsRjzEQI_YdZ4xObdHcC0HVM=",
-        )
-        .with("POSTRIDER__WEBPUSH__ENDPOINT__LISTEN", "127.0.0.1:0")
-        .with("POSTRIDER__WEBPUSH__CONNECTION__LISTEN", "127.0.0.1:0")
-        .with("POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN", "127.0.0.1:0");
+    let fleet = Fleet::of(&it).await.with_webpush();
     let _others = fleet.start_all().await;
     let mut operator = fleet.start(Service::OperatorApi).await;
     let operator_url = format!("http://{}", operator.address_logged_with("listening").await);

@@ -9,3 +9,7 @@ mod events;
 mod pushes;
 mod scene;
 mod tree;
+#[path = "../runbook/user_agent.rs"]
+#[allow(dead_code, reason = "the binary of the runbook shares it")]
+mod user_agent;
+mod webpush;

@@ -117,6 +117,17 @@ impl Fleet {
         self
     }
 
+    /// With what the services of Web Push need.
+    pub(crate) fn with_webpush(self) -> Self {
+        self.with(
+            "POSTRIDER__WEBPUSH__KEYS",
+            "ahsxBmOXR-N04gL44_0nsRjzEQI_YdZ4xObdHcC0HVM=",
+        )
+        .with("POSTRIDER__WEBPUSH__ENDPOINT__LISTEN", "127.0.0.1:0")
+        .with("POSTRIDER__WEBPUSH__CONNECTION__LISTEN", "127.0.0.1:0")
+        .with("POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN", "127.0.0.1:0")
+    }
+
     /// Starts a process and waits until it is ready.
     pub(crate) async fn start(&self, service: Service) -> Process {
         self.start_with(service, &[]).await

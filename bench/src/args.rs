@@ -74,7 +74,7 @@ pub(crate) struct SizeArgs {
     /// Pushes that each of the 20 callers of callers hands in; a send takes 4 ms
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) each: Option<u64>,
-    /// Waiting rows of each lane, in growth and, the second of them, in memory
+    /// Waiting rows of each lane, in growth and, the second of them, in memory; stored messages of webpush, the most of them
     #[arg(long, value_delimiter = ',')]
     pub(crate) waiting: Option<Vec<u64>>,
     /// Subscriptions of breadth, ten of each reseller

@@ -64,7 +64,18 @@ pub(super) fn expected(rows: u64) -> Duration {
 
 /// Tells how much disk so many rows of `scenario` need, and fails when it is not there; `option` makes them fewer.
 pub(in super::super) async fn expect_room(rig: &Rig, scenario: &str, rows: u64, option: &str) -> Result<()> {
-    let needed = rows * BYTES + LOG_BYTES.min(rows * BYTES);
+    expect_bytes(rig, scenario, rows, BYTES, option).await
+}
+
+/// The same of rows that take so many bytes each.
+pub(in super::super) async fn expect_bytes(
+    rig: &Rig,
+    scenario: &str,
+    rows: u64,
+    bytes: u64,
+    option: &str,
+) -> Result<()> {
+    let needed = rows * bytes + LOG_BYTES.min(rows * bytes);
     let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
     let folder: Option<String> = sqlx::query_scalar("SELECT current_setting('data_directory', true)")
         .fetch_one(&rig.pool)

@@ -20,7 +20,7 @@ use crate::rig::{Lane, Setup, Subscriber, answering};
 use crate::sizes::Sizes;
 use crate::tell;
 
-pub(super) use fill::{expect_room, fill};
+pub(super) use fill::{expect_bytes, expect_room, fill};
 
 /// Subscriptions whose notifications wait.
 pub(super) const WAITING: usize = 100;

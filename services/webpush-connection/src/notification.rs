@@ -64,3 +64,62 @@ fn with_source(source: &'static str, mut span: Span) -> Span {
     span.set("postrider.source", source);
     span
 }
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use serde_json::{Value, json};
+    use store::webpush::MessageBody;
+    use uuid::Uuid;
+    use webpush::PushHeaders;
+
+    use super::*;
+
+    /// The same message, handed over and stored.
+    fn told(data: Option<&[u8]>) -> [Value; 2] {
+        let keys = (Some("salt=a".to_owned()), Some("dh=b".to_owned()));
+        let push = Push {
+            channel: Uuid::nil(),
+            version: "v".to_owned(),
+            ttl: 60,
+            topic: Some("t".to_owned()),
+            timestamp: 7,
+            received_at_micros: Some(7_000_000),
+            data: data.map(Push::encode_data),
+            headers: data.map(|_| PushHeaders {
+                encoding: "aesgcm".to_owned(),
+                encryption: keys.0.clone(),
+                crypto_key: keys.1.clone(),
+            }),
+        };
+        let message = Message {
+            id: 1,
+            channel: Uuid::nil(),
+            topic: Some("t".to_owned()),
+            version: "v".to_owned(),
+            received_at: DateTime::UNIX_EPOCH,
+            expires_at: DateTime::UNIX_EPOCH,
+            body: data.map(|data| MessageBody {
+                data: data.to_vec(),
+                encoding: "aesgcm".to_owned(),
+                encryption: keys.0,
+                crypto_key: keys.1,
+            }),
+        };
+        [direct(&push), stored(&message)].map(|text| serde_json::from_str(&text).unwrap())
+    }
+
+    #[test]
+    fn a_notification_is_the_same_handed_over_and_stored_and_tells_no_ttl_topic_or_time() {
+        let without = json!({
+            "messageType": "notification", "channelID": "00000000-0000-0000-0000-000000000000", "version": "v",
+        });
+        for nothing in [None, Some(b"".as_slice())] {
+            assert_eq!(told(nothing), [without.clone(), without.clone()]);
+        }
+        let mut with = without;
+        with["data"] = json!("__4");
+        with["headers"] = json!({"encoding": "aesgcm", "encryption": "salt=a", "crypto_key": "dh=b"});
+        assert_eq!(told(Some(&[0xff, 0xfe])), [with.clone(), with]);
+    }
+}

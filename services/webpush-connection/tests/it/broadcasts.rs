@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Redirect;
 use axum::routing::get;
 use axum::{Json, Router};
@@ -18,7 +19,12 @@ async fn broadcasts_are_heard_of_on_connecting_and_when_they_change(pool: PgPool
     let said = Arc::new(Mutex::new(json!({"broadcasts": {"a": "1"}})));
     let megaphone = {
         let said = Arc::clone(&said);
-        let versions = get(move || async move { Json::<Value>(said.lock().unwrap().clone()) });
+        let versions = get(move |headers: HeaderMap| async move {
+            match headers.get("authorization") {
+                Some(token) if token == "Bearer words" => Ok(Json::<Value>(said.lock().unwrap().clone())),
+                _ => Err(StatusCode::UNAUTHORIZED),
+            }
+        });
         Router::new()
             .route("/v1/broadcasts", versions)
             .route("/moved", get(|| async { Redirect::temporary("/v1/broadcasts") }))
@@ -28,6 +34,7 @@ async fn broadcasts_are_heard_of_on_connecting_and_when_they_change(pool: PgPool
     let serving = tokio::spawn(axum::serve(listener, megaphone).into_future());
     let rig = Rig::with(pool, |config| {
         config.webpush.connection.megaphone_url = Some(url);
+        config.webpush.connection.megaphone_token = Some(config::Secret::new("Bearer words"));
         config.webpush.connection.megaphone_interval = Duration::from_millis(20);
     })
     .await;

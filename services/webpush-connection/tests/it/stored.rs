@@ -99,6 +99,14 @@ async fn a_connected_client_is_told_of_what_is_stored(rig: &Rig) {
     drop(client);
 }
 
+#[testkit::test]
+async fn a_node_that_does_not_have_the_client_says_so_when_it_is_told(rig: &Rig) {
+    let client = rig.node.client().await;
+    let other = rig.another_node().await;
+    assert_eq!(other.notify(&client).await, 404);
+    other.stop().await;
+}
+
 /// The reference reads on from a position in time, and loses what is committed behind it.
 #[testkit::test]
 async fn a_message_that_was_stored_slowly_is_not_passed_over(rig: &Rig) {

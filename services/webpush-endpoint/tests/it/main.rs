@@ -7,6 +7,7 @@
 
 mod checks;
 mod delivery;
+mod documented;
 mod node;
 mod program;
 mod protocol;

@@ -1,18 +1,28 @@
 //! The status as callers get it. Its shape is documented in docs/cli.md and stable: fields may be added, none is changed.
 
+mod headline;
+mod lane;
+mod webpush;
+
 use std::collections::BTreeMap;
 
 use broker::ConnectionState;
 use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::Serialize;
-use store::status::{Deaths, Depths, LOOKS_APART_MAX, Overdue, PAUSED_COUNTED_MAX, SubscriptionInTrouble};
+use store::status::{LOOKS_APART_MAX, SubscriptionInTrouble};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use self::headline::{headline, held};
+use self::lane::lanes;
+use self::webpush::webpush;
 use super::evaluate::is_healthy;
-use super::facts::{Database, Facts, Process, Rates, Tables, time_to_send};
+use super::facts::{Database, Facts, Process, Tables};
 use super::finding::Finding;
-use explain::words::{endpoint, of};
+use explain::words::endpoint;
+
+pub(crate) use self::lane::LaneDocument;
+pub(crate) use self::webpush::WebpushDocument;
 
 /// How the system is. What could not be found out is null.
 #[derive(Debug, Serialize, ToSchema)]
@@ -51,61 +61,6 @@ pub(crate) struct StatusDocument {
     pub(crate) webpush: Option<WebpushDocument>,
     /// Bulk jobs on dead letters that have not ended.
     pub(crate) jobs: Option<Vec<JobDocument>>,
-}
-
-/// A lane.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = LaneStatus)]
-pub(crate) struct LaneDocument {
-    #[schema(value_type = String, example = "push")]
-    pub(crate) lane: &'static str,
-    pub(crate) paused: bool,
-    /// SCHEDULED: waiting for a time.
-    pub(crate) scheduled: u64,
-    /// PENDING: waiting for room in the queue.
-    pub(crate) pending: u64,
-    /// IN_MEMORY, and not claimed yet.
-    pub(crate) queued: u64,
-    /// Claimed.
-    pub(crate) in_flight: u64,
-    /// RETRY: waiting to be tried again.
-    pub(crate) retry: u64,
-    /// IN_MEMORY with a lease that ran out; rescued within seconds.
-    pub(crate) lost: u64,
-    /// For how long the first PENDING one has waited.
-    pub(crate) oldest_pending_seconds: Option<u64>,
-    /// How long ago the first of what waits for a time came due; 0 when that lies ahead.
-    pub(crate) oldest_due_seconds: Option<u64>,
-    /// How long ago the first lease ran out.
-    pub(crate) oldest_lost_seconds: Option<u64>,
-    pub(crate) rate_per_second: RateDocument,
-    /// How long what is pending and queued takes at the present rate, or at least, where more is pending than is counted; null while
-    /// nothing waits or hardly anything is delivered.
-    pub(crate) backlog_seconds: Option<u64>,
-    pub(crate) dead_letters: DeathsDocument,
-}
-
-/// What a lane does in a second, over the last few seconds.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = LaneRate)]
-pub(crate) struct RateDocument {
-    pub(crate) accepted: f64,
-    pub(crate) delivered: f64,
-    pub(crate) failed: f64,
-    pub(crate) retried: f64,
-}
-
-/// Dead letters of a lane.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = LaneDeadLetters)]
-pub(crate) struct DeathsDocument {
-    pub(crate) open: u64,
-    pub(crate) newest: Option<DateTime<Utc>>,
-    /// Open ones of the last ten minutes.
-    pub(crate) recent: u64,
 }
 
 /// The leader of the push lane.
@@ -254,49 +209,6 @@ pub(crate) struct PartitionsDocument {
     pub(crate) this_month: bool,
 }
 
-/// Web Push: who is connected where, what is done in a second, and what is stored.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = WebpushStatus)]
-pub(crate) struct WebpushDocument {
-    /// User agents that are connected.
-    pub(crate) connections: u64,
-    pub(crate) nodes: Vec<WebpushNodeDocument>,
-    /// Messages that user agents acknowledged at once, in a second.
-    pub(crate) direct_per_second: f64,
-    /// Messages that were stored, in a second.
-    pub(crate) stored_per_second: f64,
-    /// Messages that could not be stored, in a second.
-    pub(crate) failed_per_second: f64,
-    /// Connections that begin in a second.
-    pub(crate) opened_per_second: f64,
-    /// What is stored, the oldest month first, those left out that hold nothing.
-    pub(crate) months: Vec<WebpushMonthDocument>,
-}
-
-/// A node that user agents are connected to.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = WebpushNodeStatus)]
-pub(crate) struct WebpushNodeDocument {
-    pub(crate) host: String,
-    pub(crate) pid: u32,
-    pub(crate) connections: u64,
-}
-
-/// What a month holds. Above 10,000 a number is the database's estimate.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = WebpushMonthStatus)]
-pub(crate) struct WebpushMonthDocument {
-    #[schema(example = "2026-11")]
-    pub(crate) month: String,
-    /// User agents that read it.
-    pub(crate) user_agents: u64,
-    /// Messages in it, expired ones included.
-    pub(crate) messages: u64,
-}
-
 /// A bulk job.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -355,174 +267,6 @@ impl StatusDocument {
             webpush: tables.and_then(webpush),
             jobs: tables.map(jobs),
         }
-    }
-}
-
-fn headline(healthy: bool, tables: Option<&Tables>, held: Option<&str>) -> String {
-    let verdict = if healthy { "Healthy" } else { "Something is wrong" };
-    let is_paused = |lane: &str| tables.is_some_and(|tables| tables.lane_is_paused(lane));
-    let lanes = match (is_paused("push"), is_paused("reseller")) {
-        (false, false) => None,
-        (true, false) => Some("the lane push paused"),
-        (false, true) => Some("the lane reseller paused"),
-        (true, true) => Some("both lanes paused"),
-    };
-    match (lanes, held) {
-        (None, None) => verdict.to_owned(),
-        (Some(with), None) | (None, Some(with)) => format!("{verdict}, with {with}"),
-        (Some(lanes), Some(held)) => format!("{verdict}, with {lanes}, and {held}"),
-    }
-}
-
-/// What pauses of subscriptions and resellers hold, as far as it is counted.
-fn held(tables: &Tables) -> Option<String> {
-    let pauses = &tables.pauses;
-    let is_paused = |reseller: &str| {
-        let mut pauses = pauses.iter();
-        pauses.any(|pause| pause.scope == "reseller" && pause.key == reseller)
-    };
-    // What waits for a subscription of a paused reseller waits for that pause already.
-    let widest = pauses.iter().filter(|pause| {
-        let reseller = pause.reseller.as_deref();
-        pause.scope != "lane" && reseller.is_none_or(|reseller| !is_paused(reseller))
-    });
-    let (mut holding, mut uncounted) = (Vec::new(), 0_u64);
-    for pause in widest {
-        match tables.waiting_for(pause) {
-            Some(0) => {}
-            Some(waiting) => holding.push((pause, waiting)),
-            None => uncounted += 1,
-        }
-    }
-    let at_least = if holding.iter().any(|(_, waiting)| *waiting > PAUSED_COUNTED_MAX) {
-        "at least "
-    } else {
-        ""
-    };
-    let waiting = holding
-        .iter()
-        .map(|(_, waiting)| (*waiting).min(PAUSED_COUNTED_MAX));
-    let waiting = of(waiting.sum::<u64>(), "notification", "notifications");
-    let counted = match holding.as_slice() {
-        [] => None,
-        [(pause, _)] => {
-            let whose = match &pause.reseller {
-                Some(reseller) => format!("a subscription of {reseller}"),
-                None => format!("the {} {}", pause.scope, pause.key),
-            };
-            Some(format!("a pause that holds {at_least}{waiting} of {whose}"))
-        }
-        several => Some(format!("{} pauses that hold {at_least}{waiting}", several.len())),
-    };
-    let others = (uncounted > 0).then(|| {
-        let pauses = of(uncounted, "pause", "pauses");
-        format!("{pauses} of which it is not counted what waits")
-    });
-    match (counted, others) {
-        (Some(counted), Some(others)) => Some(format!("{counted}, and {others}")),
-        (counted, others) => counted.or(others),
-    }
-}
-
-fn lanes(tables: &Tables, now: DateTime<Utc>) -> Vec<LaneDocument> {
-    let rates = tables.rates();
-    let push = &tables.push;
-    let reseller = &tables.reseller;
-    vec![
-        lane(
-            ("push", tables),
-            (&push.depths, &push.overdue, &push.deaths),
-            push_rate(&rates),
-            now,
-        ),
-        lane(
-            ("reseller", tables),
-            (&reseller.depths, &reseller.waiting.overdue, &reseller.deaths),
-            reseller_rate(&rates),
-            now,
-        ),
-    ]
-}
-
-fn lane(
-    (lane, tables): (&'static str, &Tables),
-    (depths, overdue, deaths): (&Depths, &Overdue, &Deaths),
-    rate_per_second: RateDocument,
-    now: DateTime<Utc>,
-) -> LaneDocument {
-    LaneDocument {
-        lane,
-        paused: tables.lane_is_paused(lane),
-        scheduled: depths.scheduled,
-        pending: depths.pending,
-        queued: depths.queued,
-        in_flight: depths.sending,
-        retry: depths.retry,
-        lost: depths.lost,
-        oldest_pending_seconds: overdue.pending_for.map(|age| age.as_secs()),
-        oldest_due_seconds: overdue
-            .due_at
-            .map(|due| (now - due).to_std().unwrap_or_default().as_secs()),
-        oldest_lost_seconds: depths.lost_for.map(|age| age.as_secs()),
-        backlog_seconds: time_to_send(depths.backlog(), rate_per_second.delivered)
-            .map(|takes| takes.as_secs()),
-        rate_per_second,
-        dead_letters: DeathsDocument {
-            open: deaths.open,
-            newest: deaths.newest,
-            recent: deaths.recent,
-        },
-    }
-}
-
-/// Nothing where neither a node runs nor a user agent is stored.
-fn webpush(tables: &Tables) -> Option<WebpushDocument> {
-    let nodes: Vec<_> = tables
-        .processes
-        .iter()
-        .filter(|it| it.service == "webpush-connection" && !it.is_silent())
-        .map(|it| WebpushNodeDocument {
-            host: it.host.clone(),
-            pid: it.pid,
-            connections: it.report.webpush_connections,
-        })
-        .collect();
-    let months = tables.webpush.months.iter();
-    let months: Vec<_> = months
-        .filter(|it| it.clients + it.messages > 0)
-        .map(|it| WebpushMonthDocument {
-            month: it.month.first_day().format("%Y-%m").to_string(),
-            user_agents: it.clients,
-            messages: it.messages,
-        })
-        .collect();
-    let rates = tables.rates();
-    (!nodes.is_empty() || !months.is_empty()).then(|| WebpushDocument {
-        connections: nodes.iter().map(|node| node.connections).sum(),
-        nodes,
-        direct_per_second: tenths(rates.webpush_direct),
-        stored_per_second: tenths(rates.webpush_stored),
-        failed_per_second: tenths(rates.webpush_errors),
-        opened_per_second: tenths(rates.webpush_opened),
-        months,
-    })
-}
-
-fn push_rate(rates: &Rates) -> RateDocument {
-    RateDocument {
-        accepted: tenths(rates.pushes_accepted),
-        delivered: tenths(rates.pushes_sent),
-        failed: tenths(rates.pushes_failed),
-        retried: tenths(rates.pushes_retried),
-    }
-}
-
-fn reseller_rate(rates: &Rates) -> RateDocument {
-    RateDocument {
-        accepted: tenths(rates.events_accepted),
-        delivered: tenths(rates.notifications_delivered),
-        failed: tenths(rates.notifications_failed),
-        retried: tenths(rates.notifications_retried),
     }
 }
 

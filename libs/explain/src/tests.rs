@@ -4,6 +4,7 @@ mod delays;
 mod events;
 mod notifications;
 mod pushes;
+mod subscriptions;
 
 use std::time::Duration;
 

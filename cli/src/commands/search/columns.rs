@@ -77,10 +77,50 @@ pub(super) const EVENTS: [ShownColumn; 6] = [
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{output, shown};
+
+    #[test]
+    fn pushes_fit_the_terminal() {
+        let pushes = json!([
+            {"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "createdAt": "2026-11-21T12:00:00.123456Z", "status": "SENT",
+             "finishedAt": "2026-11-21T12:00:01.123456Z", "attempts": 1, "messagePrototypeKey": "Good bye"},
+            {"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5e", "createdAt": "2026-11-21T12:00:00.123456Z", "status": "RETRY",
+             "nextAttemptAt": "2026-11-21T12:01:00Z", "attempts": 2, "messagePrototypeKey": "Hello client",
+             "pausedBy": "LANE", "lastFailure": {"code": 503, "error": "503 Service Unavailable: the platform is busy, try again later"}},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&pushes, PUSHES)));
+    }
+
+    #[test]
+    fn a_push_that_failed_shows_the_code() {
+        let failed = |failure: Value| {
+            let push = json!([{"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "status": "RETRY", "lastFailure": failure}]);
+            output::at_widths(&shown::list(&push, PUSHES))
+        };
+        let coded = failed(json!({"code": 5031, "error": "try later"}));
+        assert!(coded.contains("5031 try later"), "{coded}");
+        let unanswered = failed(json!({"code": null, "error": "no answer"}));
+        assert!(unanswered.contains("no answer"), "{unanswered}");
+        let wordless = failed(json!({"code": 503, "error": null}));
+        assert!(wordless.contains("503"), "{wordless}");
+    }
+
+    #[test]
+    fn notifications_fit_the_terminal() {
+        let notifications = json!([
+            {"id": "019aa2f0-5b1c-8025-9519-0863916ea2df", "eventId": "order-4711-created", "eventType": "domain.created",
+             "url": "https://hooks.reseller.example/postrider/notifications?tenant=4711", "status": "RETRY",
+             "acceptedAt": "2026-11-21T12:00:00.123456Z",
+             "error": "the endpoint answered 503 Service Unavailable"},
+            {"id": "019aa2f0-5b1c-8025-9519-0863916ea2e0", "eventId": "order-4712", "eventType": "contact.updated",
+             "url": "https://a.example/", "status": "PENDING", "reason": "PAUSED", "pausedBy": "ALL_OF_RESELLER",
+             "acceptedAt": "2026-11-21T12:00:00Z"},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&notifications, NOTIFICATIONS)));
+    }
 
     #[test]
     fn what_was_late_says_how_long_it_took_since_it_was_last_sent_again() {
@@ -96,5 +136,13 @@ mod tests {
                 assert!(shown.contains(took), "{shown}");
             }
         }
+    }
+
+    #[test]
+    fn a_notification_that_has_ended_says_when() {
+        let ended = json!([{"id": "019aa2f0-5b1c-8025-9519-0863916ea2df", "status": "SENT",
+                            "acceptedAt": "2026-11-21T12:00:00Z", "finishedAt": "2026-11-21T12:00:07Z"}]);
+        let shown = output::at_widths(&shown::list(&ended, NOTIFICATIONS));
+        assert!(shown.contains("2026-11-21T12:00:07Z"), "{shown}");
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! It deliberately takes no free names: what is not in the catalogue cannot be measured.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata};
@@ -12,6 +13,10 @@ use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata};
 use crate::{Kind, Metric};
 
 static METADATA: Metadata<'static> = Metadata::new("postrider", Level::INFO, None);
+
+/// The bits of what each gauge without labels was last set to, which the recorder gives out with all other metrics alone.
+static LAST_SET: [AtomicU64; Metric::ALL.len()] =
+    [const { AtomicU64::new(f64::NAN.to_bits()) }; Metric::ALL.len()];
 
 /// Label names with their values.
 type Labels<'a> = &'a [(&'static str, &'a str)];
@@ -29,7 +34,14 @@ impl Metric {
 
     /// Sets a gauge without labels.
     pub fn set(self, value: impl Into<f64>) {
+        let value = value.into();
+        LAST_SET[self as usize].store(value.to_bits(), Ordering::Relaxed);
         self.set_with(&[], value);
+    }
+
+    /// What [`Metric::set`] has last set a gauge to, NaN before; for one who asks often about one alone. What a handle does is not in it.
+    pub fn last_set(self) -> f64 {
+        f64::from_bits(LAST_SET[self as usize].load(Ordering::Relaxed))
     }
 
     /// Sets a gauge with labels.
@@ -83,5 +95,20 @@ impl Metric {
             .map(|(name, value)| Label::new(*name, (*value).to_owned()))
             .collect();
         Key::from_parts(definition.name, labels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gauge_alone_is_what_it_was_last_set_to() {
+        assert!(Metric::PushLeaderEpoch.last_set().is_nan());
+        for epoch in [7_i32, 8] {
+            Metric::PushLeaderEpoch.set(epoch);
+            assert_eq!(Metric::PushLeaderEpoch.last_set(), f64::from(epoch));
+        }
+        assert!(Metric::PushLeader.last_set().is_nan(), "another gauge");
     }
 }

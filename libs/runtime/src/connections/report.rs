@@ -185,11 +185,9 @@ fn hands_in(labels: &str) -> bool {
         .any(|route| labels.contains(&format!("route=\"{route}\"")))
 }
 
-/// What is told of Swrve by a process that leads.
-fn swrve(readings: &Readings) -> Option<SwrveReport> {
-    let since = readings
-        .value(Metric::PushFailingSince)
-        .filter(|since| since.is_finite())?;
+/// What is told of Swrve by a process that leads, from since when it has failed: 0 while it works.
+fn swrve(failing_since: Option<f64>) -> Option<SwrveReport> {
+    let since = failing_since.filter(|since| since.is_finite())?;
     #[expect(clippy::cast_possible_truncation, reason = "it is a time in whole seconds")]
     let failing_since = (since > 0.0)
         .then(|| DateTime::from_timestamp(since as i64, 0))
@@ -197,11 +195,10 @@ fn swrve(readings: &Readings) -> Option<SwrveReport> {
     Some(SwrveReport { failing_since })
 }
 
-/// What is told of Swrve now, by a process that leads.
+/// What is told of Swrve now, by a process that leads. It is asked often, and so reads two gauges alone.
 pub(crate) fn swrve_now() -> Option<SwrveReport> {
-    let readings = Readings::take();
-    (readings.count(Metric::PushLeader) > 0)
-        .then(|| swrve(&readings))
+    (Metric::PushLeader.last_set() > 0.0)
+        .then(|| swrve(Some(Metric::PushFailingSince.last_set())))
         .flatten()
 }
 
@@ -231,7 +228,9 @@ impl Report {
             leading: leads
                 .then(|| i64::try_from(readings.count(Metric::PushLeaderEpoch)).ok())
                 .flatten(),
-            swrve: leads.then(|| swrve(&readings)).flatten(),
+            swrve: leads
+                .then(|| swrve(readings.value(Metric::PushFailingSince)))
+                .flatten(),
             measures: measures(&readings),
             reads_shared_messages: true,
             clock_ahead_millis,
@@ -249,16 +248,25 @@ mod tests {
 
     #[test]
     fn since_when_swrve_fails_is_told_or_that_it_works_or_nothing() {
-        let told = |value: &str| {
-            swrve(&Readings::of(format!(
-                "postrider_push_failing_since_timestamp_seconds {value}\n"
-            )))
-        };
         let failing_since = DateTime::from_timestamp(1_795_262_400, 0);
-        assert_eq!(told("1795262400"), Some(SwrveReport { failing_since }));
-        assert_eq!(told("0"), Some(SwrveReport { failing_since: None }));
-        assert_eq!(told("NaN"), None);
-        assert_eq!(swrve(&Readings::of("")), None);
+        assert_eq!(swrve(Some(1_795_262_400.0)), Some(SwrveReport { failing_since }));
+        assert_eq!(swrve(Some(0.0)), Some(SwrveReport { failing_since: None }));
+        assert_eq!(swrve(Some(f64::NAN)), None);
+        assert_eq!(swrve(None), None);
+    }
+
+    #[test]
+    fn what_is_told_of_swrve_now_is_of_the_leader_alone() {
+        assert_eq!(swrve_now(), None);
+        Metric::PushFailingSince.set(1_795_262_400.0);
+        assert_eq!(swrve_now(), None);
+        Metric::PushLeader.set(1);
+        let failing_since = DateTime::from_timestamp(1_795_262_400, 0);
+        assert_eq!(swrve_now(), Some(SwrveReport { failing_since }));
+        Metric::PushFailingSince.set(0);
+        assert_eq!(swrve_now(), Some(SwrveReport { failing_since: None }));
+        Metric::PushLeader.set(0);
+        assert_eq!(swrve_now(), None);
     }
 
     #[test]

@@ -27,5 +27,5 @@ pub use event_notification::describe as event_notification;
 pub use explanation::{Context, Explanation, Line, Next, Rules};
 pub use notification::describe as notification;
 pub use push::describe as push;
-pub use subscription::{SubscriptionFacts, describe as subscription};
+pub use subscription::{SAME_TIME, SubscriptionFacts, describe as subscription};
 pub use user_agent::describe as user_agent;

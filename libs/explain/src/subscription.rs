@@ -14,6 +14,8 @@ use crate::explanation::{Context, Explanation, Next, after_pause, held_back, sai
 use crate::reseller::{self, Sentence};
 use crate::words::{number, of, waits};
 
+pub use self::story::SAME_TIME;
+
 /// What is read of a subscription.
 #[derive(Debug, Clone)]
 pub struct SubscriptionFacts {
@@ -21,7 +23,8 @@ pub struct SubscriptionFacts {
     pub view: SubscriptionView,
     /// The states that it came to have, the newest first.
     pub states: Vec<StateEntry>,
-    /// What the audit log says of its pauses, of those of its reseller, of their ends, and of its limits: the newest of each.
+    /// What the audit log says of its pauses, of those of its reseller, and of their ends, within [`SAME_TIME`] of one of these states; and the
+    /// newest changes of its limits.
     pub acts: Vec<AuditView>,
     /// What waits for it.
     pub waiting: Vec<WaitingSum>,

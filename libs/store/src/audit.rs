@@ -6,7 +6,7 @@
 
 use std::sync::Mutex;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -167,6 +167,9 @@ macro_rules! entries {
     };
 }
 
+/// How many entries about one subject are looked at from the beginning of one span on.
+const AROUND_MAX: i64 = 50;
+
 /// Shared, so that what this process does in one millisecond keeps its order.
 static ORDER: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 
@@ -206,5 +209,46 @@ impl Store {
             Some(_) => entries!(self, filter, limit, "subject = $3"),
             None => entries!(self, filter, limit, "$3::text IS NULL"),
         })
+    }
+
+    /// Entries of these actions about any of these subjects, made no longer than `apart` before or after one of these times, the newest first.
+    /// They are found by subject and time, so that it does not matter how much else was done to a subject. The end of a span is no bound of
+    /// identifiers: a process whose clock was set back makes them later than the time of what they are of.
+    pub async fn acts_around(
+        &self,
+        times: &[DateTime<Utc>],
+        apart: TimeDelta,
+        subjects: &[String],
+        actions: &[&str],
+    ) -> Result<Vec<AuditView>, Error> {
+        let actions: Vec<String> = actions.iter().map(|action| (*action).to_owned()).collect();
+        let since: Vec<_> = times.iter().map(|at| *at - apart).collect();
+        let until: Vec<_> = times.iter().map(|at| *at + apart).collect();
+        let first_ids: Vec<_> = since.iter().map(|at| first_id_at(*at)).collect();
+        Ok(sqlx::query_as!(
+            AuditView,
+            r#"
+            SELECT a.id, a.at, a.actor, a.action, a.subject, a.note, a.details
+            FROM audit_log a
+            WHERE a.id = ANY (ARRAY(
+                SELECT x.id
+                FROM UNNEST($1::text[]) AS s(subject)
+                CROSS JOIN UNNEST($2::uuid[], $3::timestamptz[], $4::timestamptz[]) AS t(id, since, until)
+                CROSS JOIN LATERAL (
+                    SELECT e.id, e.at, e.action FROM audit_log e
+                    WHERE e.subject = s.subject AND e.id >= t.id
+                    ORDER BY e.id LIMIT $6) AS x
+                WHERE x.at >= t.since AND x.at <= t.until AND x.action = ANY ($5)))
+            ORDER BY a.id DESC
+            "#,
+            subjects,
+            &first_ids,
+            &since,
+            &until,
+            &actions,
+            AROUND_MAX,
+        )
+        .fetch_all(&self.pool)
+        .await?)
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use explain::{Context, Explanation, SubscriptionFacts};
+use explain::{Context, Explanation, SAME_TIME, SubscriptionFacts};
 use http_api::{Name, Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::timeline::{NotificationTimeline, PushTimeline};
-use store::webhook::{EventView, SubscriptionView};
+use store::webhook::{EventView, StateEntry, SubscriptionView};
 use store::webpush::StoredClient;
 use store::{AuditFilter, AuditView, DeadLetterView, Store};
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::request::Viewer;
 use crate::search::{FoundDocument, MESSAGE_ID, at_end, identifier, look, quota_request, searchable};
 
-/// Most states of a subscription that are told, and acts of each kind that led to them, the newest ones.
+/// Most states of a subscription that are told, and changes of its limits, the newest ones.
 const STATES_MAX: u32 = 20;
 /// Up to how many notifications of a subscription that wait are counted in each status.
 const WAITING_COUNTED_MAX: u32 = 10_000;
@@ -343,9 +343,10 @@ async fn find_subscription(store: &Store, id: Uuid) -> Result<Option<Subject>, s
     let Some(view) = store.find_any_subscription(id).await? else {
         return Ok(None);
     };
+    let states = store.list_states(id, None, STATES_MAX).await?;
     Ok(Some(Subject::Subscription(Box::new(SubscriptionFacts {
-        states: store.list_states(id, None, STATES_MAX).await?,
-        acts: acts_on(store, &view).await?,
+        acts: acts_on(store, &view, &states).await?,
+        states,
         waiting: store.waiting_sums(id, WAITING_COUNTED_MAX).await?,
         counted_up_to: WAITING_COUNTED_MAX,
         budget: store.budgets_of(&[id]).await?.remove(&id),
@@ -353,24 +354,30 @@ async fn find_subscription(store: &Store, id: Uuid) -> Result<Option<Subject>, s
     }))))
 }
 
-/// The newest pauses of a subscription and of its reseller, and changes of its limits.
-async fn acts_on(store: &Store, view: &SubscriptionView) -> Result<Vec<AuditView>, store::Error> {
+/// The pauses of a subscription and of its reseller, and their ends, by which it came to these states, and the newest changes of its limits.
+async fn acts_on(
+    store: &Store,
+    view: &SubscriptionView,
+    states: &[StateEntry],
+) -> Result<Vec<AuditView>, store::Error> {
     let own = format!("subscription/{}", view.id);
-    let all = format!("reseller/{}", view.reseller);
-    let mut acts = Vec::new();
-    for (subject, actions) in [
-        (&own, ["subscription.pause", "subscription.resume"]),
-        (&own, ["subscription.limits", "quota-request.approve"]),
-        (&all, ["reseller.pause", "reseller.resume"]),
-    ] {
-        let filter = AuditFilter {
-            actions: Some(actions.map(str::to_owned).to_vec()),
-            subject: Some(subject.clone()),
-            since: Some(view.created_at),
-            ..AuditFilter::default()
-        };
-        acts.extend(store.list_audit(&filter, STATES_MAX).await?);
-    }
+    let of_either = [own.clone(), format!("reseller/{}", view.reseller)];
+    let times: Vec<_> = states.iter().map(|entry| entry.at).collect();
+    let pauses = [
+        "subscription.pause",
+        "subscription.resume",
+        "reseller.pause",
+        "reseller.resume",
+    ];
+    let mut acts = store.acts_around(&times, SAME_TIME, &of_either, &pauses).await?;
+    let limits = ["subscription.limits", "quota-request.approve"];
+    let filter = AuditFilter {
+        actions: Some(limits.map(str::to_owned).to_vec()),
+        subject: Some(own),
+        since: Some(view.created_at),
+        ..AuditFilter::default()
+    };
+    acts.extend(store.list_audit(&filter, STATES_MAX).await?);
     Ok(acts)
 }
 

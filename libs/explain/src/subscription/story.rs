@@ -13,7 +13,7 @@ use crate::reseller::Sentence;
 use crate::words::number;
 
 /// How far apart the times of an act and of the state that it led to may be.
-const SAME_TIME: TimeDelta = TimeDelta::seconds(1);
+pub const SAME_TIME: TimeDelta = TimeDelta::seconds(1);
 
 impl Describer<'_> {
     pub(super) fn lines(&self) -> Vec<Line> {

@@ -288,6 +288,27 @@ async fn what_was_done_to_a_subject_is_found_by_its_name(pool: PgPool) {
     assert!(!plan.contains("audit_log_pkey"), "{plan}");
 }
 
+#[testkit::database_test]
+async fn what_was_done_to_a_subject_around_a_time_is_found_by_both(pool: PgPool) {
+    // Half of the log is about one subject.
+    let entries = format!(
+        "INSERT INTO audit_log (id, at, actor, action, subject)
+         SELECT gen_random_uuid(), now(), 'ann', 'subscription.pause', 'subscription/' || CASE WHEN n % 2 = 0 THEN 0 ELSE n END
+         FROM generate_series(1, {ROWS}) AS n;
+         ANALYZE audit_log"
+    );
+    sqlx::raw_sql(AssertSqlSafe(entries))
+        .execute(&pool)
+        .await
+        .unwrap();
+    let plan = plan_of(&pool, "AS t(id, since, until)").await;
+    let read = reading(&plan, "audit_log_subject").unwrap_or_else(|| panic!("{plan:#}"));
+    let condition = read["Index Cond"].to_string();
+    for bound in ["subject = ", "id >= "] {
+        assert!(condition.contains(bound), "{plan:#}");
+    }
+}
+
 /// The node of a plan that reads this index.
 fn reading<'a>(node: &'a Value, index: &str) -> Option<&'a Value> {
     if node["Index Name"] == index {

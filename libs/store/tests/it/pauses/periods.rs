@@ -102,6 +102,47 @@ async fn pauses_that_are_over_stay_known_with_who_made_them(pool: PgPool) {
 }
 
 #[testkit::database_test]
+async fn who_paused_something_is_found_around_that_time_whatever_was_done_to_it_since(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let what = Pausable::Subscription(subscription);
+    let start = now() - TimeDelta::minutes(10);
+    let before = act("too early", start - TimeDelta::seconds(2));
+    store.pause(&what, before).await.unwrap();
+    for act in [
+        act("the end of that", start - TimeDelta::seconds(2)),
+        act("to be kept", start),
+    ] {
+        assert_eq!(store.resume(&what, act).await.unwrap(), PauseChange::Changed);
+        assert_eq!(store.pause(&what, act).await.unwrap(), PauseChange::Changed);
+    }
+    for toggle in 0..50 {
+        let paused = toggle % 2 == 0;
+        let toggled = store.pause_subscription("acme", subscription, paused, by_reseller());
+        assert!(toggled.await.unwrap().is_some());
+    }
+    let subjects = [format!("subscription/{subscription}"), "reseller/acme".to_owned()];
+    let around = async |at| {
+        // Twice the same time finds nothing twice.
+        let twice = [at, at];
+        let acts = store.acts_around(&twice, TimeDelta::seconds(1), &subjects, &["subscription.pause"]);
+        let acts = acts.await.unwrap().into_iter();
+        acts.map(|act| (act.actor, act.note)).collect::<Vec<_>>()
+    };
+    let kept = ("Anna (1)".to_owned(), Some("to be kept".to_owned()));
+    assert_eq!(around(start).await, std::slice::from_ref(&kept));
+    assert_eq!(around(start + TimeDelta::seconds(1)).await, [kept]);
+    assert_eq!(around(start + TimeDelta::minutes(1)).await, []);
+    assert_eq!(
+        store
+            .acts_around(&[], TimeDelta::seconds(1), &subjects, &[])
+            .await
+            .unwrap(),
+        []
+    );
+}
+
+#[testkit::database_test]
 async fn what_is_unknown_is_not_paused(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let deleted = SubscriptionRow::active().deleted().make(&pool).await;

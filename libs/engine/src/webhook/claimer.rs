@@ -85,6 +85,16 @@ impl Claimer {
         }
     }
 
+    /// What there is to say where [`Claimer::fetch`] could not find it out: each of these may have something still, and is asked after again in
+    /// its turn. Said after a moment, for which they keep their slots. `None` when it is to stop.
+    pub(crate) async fn ask_again(&self, fetches: &[Fetch]) -> Option<Claimed> {
+        paused(&self.stop).await?;
+        Some(Claimed {
+            more: fetches.iter().map(|fetch| fetch.subscription).collect(),
+            ..Claimed::default()
+        })
+    }
+
     /// One more than there are slots for, so that it is known of which subscriptions there is more.
     async fn waiting(&self, fetches: &[Fetch]) -> Result<Vec<PromotedNotification>, store::Error> {
         let Tools { store, clock, .. } = &self.tools;

@@ -317,10 +317,13 @@ impl RunLoop {
             let fetching = UnderWay::new(Done::Fetched(fetches.clone(), None), self.done.clone());
             tokio::spawn(async move {
                 let started = SystemTime::now();
-                let claimed = claimer.fetch(&fetches).await;
-                if let Some(claimed) = &claimed {
-                    spans::fetched(&claimed.claims.claimed, started);
-                }
+                let claimed = match claimer.fetch(&fetches).await {
+                    Some(claimed) => {
+                        spans::fetched(&claimed.claims.claimed, started);
+                        Some(claimed)
+                    }
+                    None => claimer.ask_again(&fetches).await,
+                };
                 fetching.ended(claimed);
             });
         }

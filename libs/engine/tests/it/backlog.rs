@@ -117,6 +117,55 @@ async fn what_is_put_aside_after_the_backlog_was_looked_for_is_fetched_all_the_s
     engine.stop().await;
 }
 
+/// No promoter runs here that would bring it later.
+#[testkit::test]
+async fn a_backlog_that_could_not_be_read_is_looked_for_again(mut it: Installation) {
+    it.config.reseller.delivery.max_in_flight_per_subscription = 1;
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    let slow = Rule {
+        delay_millis: Some(5_000),
+        times: Some(1),
+        ..Rule::default()
+    };
+    rig.script(vec![slow]);
+    let events: Vec<_> = (0..2).map(|_| event(SystemClock.now())).collect();
+    rig.it
+        .store
+        .insert_events(&events, false, QUEUE_LEASE)
+        .await
+        .expect("they are stored");
+    let promotion = rig
+        .it
+        .store
+        .promote_first_attempts(SystemClock.now(), None, &[], 1, 100, QUEUE_LEASE)
+        .await;
+    let engine = rig.start(Lane::First).await;
+    let promoted = promoted(promotion.expect("one is promoted").notifications);
+    rig.publish(Queue::ResellerReady, &promoted).await;
+    rig.in_flight_becomes(1).await;
+    let mut locking = rig.it.pool.begin().await.expect("a transaction");
+    sqlx::query("LOCK TABLE notifications IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut *locking)
+        .await
+        .expect("they are locked");
+    // When the slot of the first is free, the second one is looked for.
+    eventually("the look at the backlog to be cancelled", async || {
+        let cancelled: Option<bool> = sqlx::query_scalar(
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%AS i(subscription_id, most)%'",
+        )
+        .fetch_optional(&rig.it.pool)
+        .await
+        .expect("a statement can be cancelled");
+        (cancelled == Some(true)).then_some(())
+    })
+    .await;
+    locking.rollback().await.expect("they are unlocked");
+    rig.count_becomes(NotificationStatus::Sent, 2).await;
+    engine.stop().await;
+}
+
 #[testkit::test]
 async fn engines_that_share_a_backlog_send_each_once(it: Installation) {
     let rig = Rig::new(it).await;

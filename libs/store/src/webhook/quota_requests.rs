@@ -124,6 +124,29 @@ pub enum Decided {
     Unknown,
 }
 
+/// Reads the requests that `$which` says, which is about `$1` and `$2`: as a condition of its own, so that a plan that does not know the
+/// parameters finds those of a subscription, and the open ones, by their indexes, and does not go through all that were ever made.
+macro_rules! requests {
+    (($store:expr, $subscription:expr, $status:expr, $before:expr, $limit:expr), $which:literal) => {
+        sqlx::query_as!(
+            QuotaRequestView,
+            r#"
+            SELECT id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count", asks_daily,
+                   requested_per_second AS "requests_per_second!: Nullable<Count>", reason, status AS "status: Name<_>",
+                   CASE WHEN asks_daily THEN granted END AS "granted!: Nullable<Count>",
+                   granted_per_second AS "granted_per_second!: Nullable<Count>", note, decided_by, created_at, decided_at
+            FROM quota_requests
+            WHERE "# + $which + " AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4",
+            $subscription,
+            $status.map(QuotaRequestStatus::as_str),
+            $before,
+            i64::from($limit),
+        )
+        .fetch_all(&$store.pool)
+        .await?
+    };
+}
+
 impl Store {
     /// Stores a request for a reseller's subscription, unless one is waiting.
     pub async fn insert_quota_request(
@@ -222,24 +245,20 @@ impl Store {
         before: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<QuotaRequestView>, Error> {
-        Ok(sqlx::query_as!(
-            QuotaRequestView,
-            r#"
-            SELECT id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count", asks_daily,
-                   requested_per_second AS "requests_per_second!: Nullable<Count>", reason, status AS "status: Name<_>",
-                   CASE WHEN asks_daily THEN granted END AS "granted!: Nullable<Count>", granted_per_second AS "granted_per_second!: Nullable<Count>", note, decided_by, created_at, decided_at
-            FROM quota_requests
-            WHERE ($1::uuid IS NULL OR subscription_id = $1) AND ($2::text IS NULL OR status = $2)
-              AND ($3::uuid IS NULL OR id < $3)
-            ORDER BY id DESC LIMIT $4
-            "#,
-            subscription,
-            status.map(QuotaRequestStatus::as_str),
-            before,
-            i64::from(limit),
-        )
-        .fetch_all(&self.pool)
-        .await?)
+        Ok(match (subscription, status) {
+            (Some(_), _) => requests!(
+                (self, subscription, status, before, limit),
+                "subscription_id = $1 AND ($2::text IS NULL OR status = $2)"
+            ),
+            (None, Some(QuotaRequestStatus::Requested)) => requests!(
+                (self, subscription, status, before, limit),
+                "$1::uuid IS NULL AND status = 'REQUESTED' AND status = $2"
+            ),
+            (None, _) => requests!(
+                (self, subscription, status, before, limit),
+                "$1::uuid IS NULL AND ($2::text IS NULL OR status = $2)"
+            ),
+        })
     }
 
     /// Decides a request; an approval takes effect in the same transaction, and the mail that tells of the decision is

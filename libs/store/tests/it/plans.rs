@@ -418,6 +418,29 @@ async fn subscriptions_at_an_endpoint_are_not_looked_for_among_all(pool: PgPool)
     assert!(!read["Index Cond"].is_null(), "{plan:#}");
 }
 
+#[testkit::database_test]
+async fn open_quota_requests_are_not_looked_for_among_all_that_were_ever_made(pool: PgPool) {
+    fill_subscriptions(&pool).await;
+    // A few of them are open.
+    let requests = "INSERT INTO quota_requests (id, subscription_id, reseller_id, requested, reason, status, decided_by, created_at, decided_at)
+                    SELECT gen_random_uuid(), s.id, s.reseller_id, 500, 'more', CASE WHEN n % 1000 = 0 THEN 'REQUESTED' ELSE 'DENIED' END,
+                           CASE WHEN n % 1000 <> 0 THEN 'ann' END, now(), CASE WHEN n % 1000 <> 0 THEN now() END
+                    FROM (SELECT id, reseller_id, row_number() OVER () AS n FROM subscriptions) AS s;
+                    ANALYZE quota_requests";
+    sqlx::raw_sql(requests).execute(&pool).await.unwrap();
+    for (words, index) in [
+        ("status = 'REQUESTED' AND status = $2", "quota_requests_open"),
+        (
+            "WHERE subscription_id = $1 AND ($2::text IS NULL OR status = $2)",
+            "quota_requests_subscription",
+        ),
+    ] {
+        let plan = plan_of(&pool, words).await;
+        assert!(reading(&plan, index).is_some(), "{plan:#}");
+        assert!(!plan.to_string().contains("quota_requests_pkey"), "{plan:#}");
+    }
+}
+
 /// What these read while they are empty is what they read ever after: a plan is kept, and a table of budgets fills up within seconds when
 /// ten thousand subscriptions begin.
 #[testkit::database_test]

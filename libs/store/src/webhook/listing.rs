@@ -109,6 +109,25 @@ pub type DueCursor = (DateTime<Utc>, Uuid);
 /// Before all that is in line.
 const IN_FRONT: DueCursor = (DateTime::UNIX_EPOCH, Uuid::nil());
 
+/// Reads [`NotificationRow`]s: `$of` says from what, with the notification as `n` and its event, if it is there, as `e`, which ones, and in what
+/// order; the arguments follow.
+macro_rules! notification_rows {
+    ($of:literal, $($arguments:tt)*) => {
+        sqlx::query_as!(
+            NotificationRow,
+            r#"
+            SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
+                   n.lease_token IS NOT NULL AS "claimed!",
+                   n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
+                   n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
+                   n.updated_at, n.finished_at
+            FROM "# + $of,
+            $($arguments)*
+        )
+    };
+}
+pub(super) use notification_rows;
+
 impl Store {
     /// Notifications of a subscription, the newest event first. Whose the subscription is, is for the caller to know.
     pub async fn list_notifications(
@@ -124,15 +143,8 @@ impl Store {
             .last_examined(filter.subscription, (first, end), examined_max)
             .await?;
         let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-        let mut items = sqlx::query_as!(
-            NotificationRow,
-            r#"
-            SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
-                   n.lease_token IS NOT NULL AS "claimed!",
-                   n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
-                   n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
-                   n.updated_at, n.finished_at
-            FROM events e RIGHT JOIN notifications n ON e.id = n.event
+        let mut items = notification_rows!(
+            r#"events e RIGHT JOIN notifications n ON e.id = n.event
             WHERE n.subscription_id = $1 AND n.reseller_id <> '' AND n.id >= $2 AND n.id < $3
               AND (cardinality($4::text[]) = 0 OR n.status = ANY ($4))
               AND (cardinality($5::text[]) = 0 OR n.event_type = ANY ($5))
@@ -201,15 +213,8 @@ impl Store {
         let end = end.filter(|end| last.is_none_or(|last| *end <= last));
         let bound = end.or(last);
         let reasons: Vec<&str> = filter.reasons.iter().map(NotificationReason::as_str).collect();
-        let mut items = sqlx::query_as!(
-            NotificationRow,
-            r#"
-            SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
-                   n.lease_token IS NOT NULL AS "claimed!",
-                   n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
-                   n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
-                   n.updated_at, n.finished_at
-            FROM events e RIGHT JOIN notifications n ON e.id = n.event
+        let mut items = notification_rows!(
+            r#"events e RIGHT JOIN notifications n ON e.id = n.event
             WHERE n.subscription_id = $1 AND n.status = 'SCHEDULED'
               AND (n.next_attempt_at, n.id) > ($2, $3) AND ($7 OR (n.next_attempt_at, n.id) <= ($8, $9))
               AND (cardinality($5::text[]) = 0 OR n.reason = ANY ($5))
@@ -244,15 +249,8 @@ impl Store {
 
     /// The first of a subscription that are tried again, soonest first. Whose the subscription is, is for the caller to know.
     pub async fn list_retries(&self, subscription: Uuid, limit: u32) -> Result<Vec<NotificationRow>, Error> {
-        Ok(sqlx::query_as!(
-            NotificationRow,
-            r#"
-            SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
-                   n.lease_token IS NOT NULL AS "claimed!",
-                   n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
-                   n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
-                   n.updated_at, n.finished_at
-            FROM events e RIGHT JOIN notifications n ON e.id = n.event
+        Ok(notification_rows!(
+            r#"events e RIGHT JOIN notifications n ON e.id = n.event
             WHERE n.subscription_id = $1 AND n.status = 'RETRY'
             ORDER BY n.next_attempt_at, n.id LIMIT $2
             "#,

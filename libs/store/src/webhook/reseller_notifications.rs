@@ -11,6 +11,7 @@ use domain::notification::NotificationStatus;
 use uuid::Uuid;
 
 use super::event_view::bounds;
+use super::listing::notification_rows;
 use super::search::spellings;
 use super::{NotificationRow, first_id_at};
 use crate::examined::{Examined, Looked};
@@ -232,15 +233,8 @@ impl Store {
 
     /// These notifications, in this order.
     async fn shown_notifications(&self, ids: &[Uuid]) -> Result<Vec<ResellerNotification>, Error> {
-        let mut rows = sqlx::query_as!(
-            NotificationRow,
-            r#"
-            SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
-                   n.lease_token IS NOT NULL AS "claimed!",
-                   n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
-                   n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
-                   n.updated_at, n.finished_at
-            FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place)
+        let mut rows = notification_rows!(
+            r#"UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place)
             JOIN notifications n ON n.id = i.id
             LEFT JOIN events e ON e.id = n.event
             ORDER BY i.place

@@ -41,6 +41,15 @@ pub(crate) fn time_or_age(text: &str) -> Result<DateTime<Utc>, &'static str> {
     known.or_else(|| Some(age()?.before(now))).ok_or(FORM)
 }
 
+/// A time that is given as one, or by how long before `now` it was.
+pub(crate) fn at_or_ago(
+    at: Option<DateTime<Utc>>,
+    age: Option<Age>,
+    now: DateTime<Utc>,
+) -> Option<DateTime<Utc>> {
+    at.or_else(|| age.map(|age| age.before(now)))
+}
+
 /// A time without its day: when it was last so late, in UTC.
 fn time_of_day(text: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let text = text.trim();

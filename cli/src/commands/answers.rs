@@ -1,12 +1,12 @@
 //! `postrider notifications answers`: what endpoints answered, by status code, for operators.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::age::Age;
+use crate::age::{Age, at_or_ago};
 use crate::commands::search;
 use crate::operator::Common;
 use crate::output::{self, Column, Form};
@@ -46,13 +46,9 @@ const COLUMNS: [ShownColumn; 4] = [
 
 /// Shows what was answered.
 pub(crate) async fn run(args: AnswersArgs) -> anyhow::Result<()> {
-    let age = args.newer_than.map(|age| age.before(SystemClock.now()));
-    let since = args.since.or(age);
+    let since = at_or_ago(args.since, args.newer_than, SystemClock.now());
     let query = search::query([
-        (
-            "since",
-            since.map(|at| at.to_rfc3339_opts(SecondsFormat::AutoSi, true)),
-        ),
+        ("since", since.map(search::written)),
         ("reseller", args.reseller),
         ("subscription", args.subscription.map(|id| id.to_string())),
     ]);

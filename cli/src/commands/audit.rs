@@ -1,12 +1,12 @@
 //! `postrider audit`: who changed what, when, and why.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::age::Age;
+use crate::age::{Age, at_or_ago};
 use crate::api::Api;
 use crate::commands::search;
 use crate::operator::Common;
@@ -71,10 +71,7 @@ const COLUMNS: [ShownColumn; 6] = [
 /// Lists the log, the newest entry first.
 pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
     let now = SystemClock.now();
-    let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
-        at.or_else(|| age.map(|age| age.before(now)))
-            .map(|at| at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
-    };
+    let time = |at, age| at_or_ago(at, age, now).map(search::written);
     let listed = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
     let query = search::query([
         ("actor", args.actor.clone()),

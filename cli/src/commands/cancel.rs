@@ -1,7 +1,7 @@
 //! `postrider cancel`: not sending what has not been sent yet.
 
 use anyhow::{Context as _, bail};
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::clock::{Clock as _, SystemClock};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::jobs::options;
-use super::search::LastAnswer;
+use super::search::{self, LastAnswer};
 use crate::api::Api;
 use crate::confirm::{Act, Yes};
 use crate::operator::Common;
@@ -230,7 +230,7 @@ fn only_before(body: &mut Value, end: DateTime<Utc>) {
         body
     };
     if filter["until"].is_null() {
-        filter["until"] = end.to_rfc3339_opts(SecondsFormat::AutoSi, true).into();
+        filter["until"] = search::written(end).into();
     }
 }
 

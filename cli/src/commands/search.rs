@@ -12,7 +12,7 @@ use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Map, Value};
 
-use crate::age::Age;
+use crate::age::{Age, at_or_ago};
 use crate::api::Api;
 use crate::output::{self, Form};
 use crate::part::{Pages, Part};
@@ -74,9 +74,7 @@ impl Stretch {
     /// Adds when to what is asked.
     pub(crate) fn add_to(&self, query: &mut Query) {
         let now = SystemClock.now();
-        let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
-            at.or_else(|| age.map(|age| age.before(now))).map(written)
-        };
+        let time = |at, age| at_or_ago(at, age, now).map(written);
         let times = [
             ("since", time(self.since, self.newer_than)),
             ("until", time(self.until, self.older_than)),

@@ -1,13 +1,13 @@
 //! Which dead letters: the same options for every command about them.
 
 use anyhow::bail;
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::age::Age;
+use crate::age::{Age, at_or_ago};
 use crate::api::Api;
 use crate::commands::resellers::at_endpoint;
 use crate::commands::search;
@@ -105,10 +105,7 @@ impl FilterArgs {
 
     /// The filter, with ages counted from `now`.
     pub(crate) fn filter(&self, now: DateTime<Utc>) -> Filter {
-        let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
-            let at = at.or_else(|| age.map(|age| age.before(now)))?;
-            Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
-        };
+        let time = |at, age| at_or_ago(at, age, now).map(search::written);
         let given = [
             ("lane", self.lane.clone()),
             ("reason", self.reason.as_ref().map(|reason| reason.to_uppercase())),
@@ -139,8 +136,7 @@ pub(super) fn has_path(target: &str) -> bool {
 pub(crate) fn only_up_to(mut filter: Filter, newest: DateTime<Utc>) -> Filter {
     // The database keeps microseconds, and the end itself is left out.
     if let Some(after) = newest.checked_add_signed(TimeDelta::microseconds(1)) {
-        let after = after.to_rfc3339_opts(SecondsFormat::AutoSi, true);
-        filter.entry("until").or_insert(after.into());
+        filter.entry("until").or_insert(search::written(after).into());
     }
     filter
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier};
-use crate::age::Age;
+use crate::age::{Age, at_or_ago};
 use crate::commands::cancel::{Extent, NOTIFICATIONS, cancel_many, confirm_one, delivered, more};
 use crate::commands::jobs::options;
 use crate::confirm::Yes;
@@ -69,7 +69,7 @@ pub(crate) struct CancelArgs {
 impl CancelArgs {
     /// Those of a subscription that are meant.
     fn filter(&self, now: DateTime<Utc>) -> Value {
-        let since = self.since.or_else(|| self.newer_than.map(|age| age.before(now)));
+        let since = at_or_ago(self.since, self.newer_than, now);
         let fields = [
             ("status", json!(self.status.as_deref().map(str::to_uppercase))),
             ("eventType", json!(self.event_type)),

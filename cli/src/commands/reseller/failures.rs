@@ -1,6 +1,6 @@
 //! `postrider notifications failures`: how many failed for good, by how.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use clap::Args;
 use domain::counted::{number, of as counted};
 use serde_json::Value;
@@ -43,11 +43,10 @@ const SUMS: [ShownColumn; 6] = [
 
 /// Counts what failed.
 pub(super) async fn run(args: FailuresArgs) -> anyhow::Result<()> {
-    let written = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
     let query = search::query([
         ("subscription", args.of.id().map(|id| id.to_string())),
-        ("since", args.since.map(written)),
-        ("until", args.until.map(written)),
+        ("since", args.since.map(search::written)),
+        ("until", args.until.map(search::written)),
     ]);
     let portal = Portal::connect(&args.common.portal)?;
     let failures: Value = portal.get("/notifications/failures", &query).await?;

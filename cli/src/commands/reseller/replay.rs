@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use clap::{ArgGroup, Args, Subcommand};
 use domain::clock::{Clock as _, SystemClock};
 use domain::counted::of as counted;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier, look, obstacle};
-use crate::age::Age;
+use crate::age::{Age, at_or_ago};
 use crate::commands::outcome::{self, NOT_ALL, NotCome, Outcome, OutcomeArgs};
 use crate::commands::search;
 use crate::output::{self, Column};
@@ -186,16 +186,13 @@ pub(crate) async fn replays(command: ReplaysCommand) -> anyhow::Result<()> {
 
 /// Does what the command says.
 pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
-    let since = args
-        .since
-        .or_else(|| args.newer_than.map(|age| age.before(SystemClock.now())));
+    let since = at_or_ago(args.since, args.newer_than, SystemClock.now());
     let since = since.context("invariant: clap has seen to it that one of both is given")?;
     let started = Instant::now();
     let portal = Portal::connect(&args.common.portal)?;
-    let written = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
-    let mut body = json!({ "since": written(since) });
+    let mut body = json!({ "since": search::written(since) });
     if let Some(until) = args.until {
-        body["until"] = written(until).into();
+        body["until"] = search::written(until).into();
     }
     for (name, list) in [("statuses", &args.status), ("eventTypes", &args.event_types)] {
         if !list.is_empty() {

@@ -6,7 +6,7 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
 use domain::counted::{number, of as counted};
@@ -15,9 +15,9 @@ use uuid::Uuid;
 
 use super::replay::{self, Again};
 use super::{Common, identifier};
-use crate::age::Age;
+use crate::age::{Age, at_or_ago};
 use crate::commands::outcome::{self, Outcome, OutcomeArgs};
-use crate::commands::search::status_code;
+use crate::commands::search::{self, status_code};
 use crate::confirm::{Act, Yes};
 use crate::output::{self, Column, Form};
 use crate::portal::Portal;
@@ -126,8 +126,8 @@ impl ResendManyArgs {
     }
 
     fn body(&self, now: DateTime<Utc>) -> Value {
-        let written = |at: DateTime<Utc>| Value::from(at.to_rfc3339_opts(SecondsFormat::AutoSi, true));
-        let since = self.since.or_else(|| self.newer_than.map(|age| age.before(now)));
+        let written = |at: DateTime<Utc>| Value::from(search::written(at));
+        let since = at_or_ago(self.since, self.newer_than, now);
         let listed = |list: &[String]| (!list.is_empty()).then(|| json!(list));
         let mut body = json!({ "dryRun": self.dry_run });
         for (name, value) in [

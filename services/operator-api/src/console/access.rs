@@ -22,6 +22,7 @@ use http_api::paging::List;
 use http_api::{FieldProblem, Id, Params, Payload, Problem, ReadParams};
 use uuid::Uuid;
 
+use self::taken::Taken;
 use super::act::{ActForm, Asked, needed_note};
 use super::frame::{Frame, Page};
 use super::visit::Fields;
@@ -67,21 +68,15 @@ pub(super) fn routes() -> Router<Arc<App>> {
             "/console/access/portal-links/export",
             get(export::of_portal_links),
         )
-        .route(
-            "/console/access/keys/{id}/revoke",
-            get(taken::ask_to_revoke).post(taken::revoke),
-        )
+        .route("/console/access/keys/{id}/revoke", Taken::Key.route())
         .route(
             "/console/access/keys/{id}/rotate",
             get(ask_to_rotate).post(rotate),
         )
-        .route(
-            "/console/access/visits/{id}/end",
-            get(taken::ask_to_end).post(taken::end),
-        )
+        .route("/console/access/visits/{id}/end", Taken::Visit.route())
         .route(
             "/console/access/portal-visits/{id}/end",
-            get(taken::ask_to_end_portal).post(taken::end_portal),
+            Taken::PortalVisit.route(),
         )
 }
 

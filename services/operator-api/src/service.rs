@@ -6,7 +6,7 @@ use config::Config;
 use domain::clock::{Clock, SystemClock};
 use http_api::{ConnectionLimits, Documents};
 use lifecycle::{Lifecycle, Shutdown};
-use runtime::connections::OpenError;
+use runtime::connections::{OpenError, Watch};
 use tokio::net::TcpListener;
 
 use crate::app::App;
@@ -40,17 +40,9 @@ pub async fn run_with_clock(
     let watching = Shutdown::new();
     let looks = tokio::spawn(status::watch(Arc::clone(&app), watching.clone()));
     let router = router::router(app, documents, lifecycle.readiness.clone());
-    let watch = tokio::spawn(runtime::connections::watch(
-        store.clone(),
-        Some(broker.clone()),
-        lifecycle.readiness,
-        watching.clone(),
-    ));
+    let watch = Watch::begin(&store, Some(&broker), lifecycle.readiness, watching);
     http_api::serve(listener, router, limits, &lifecycle.shutdown, grace).await;
-    watching.trigger();
-    if watch.await.is_err() {
-        tracing::error!("the watch over database and broker panicked");
-    }
+    watch.end().await;
     if looks.await.is_err() {
         tracing::error!("a look at the system panicked");
     }

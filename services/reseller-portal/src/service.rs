@@ -6,7 +6,7 @@ use config::Config;
 use domain::clock::{Clock, SystemClock};
 use http_api::{ConnectionLimits, Documents};
 use lifecycle::{Lifecycle, Shutdown};
-use runtime::connections::OpenError;
+use runtime::connections::{OpenError, Watch};
 use tokio::net::TcpListener;
 
 use crate::app::App;
@@ -39,18 +39,9 @@ pub async fn run_with_clock(
     };
     let app = Arc::new(App::new(config, store.clone(), clock, lifecycle.shutdown.clone()));
     let router = router::router(app, documents, lifecycle.readiness.clone());
-    let watching = Shutdown::new();
-    let watch = tokio::spawn(runtime::connections::watch(
-        store.clone(),
-        None,
-        lifecycle.readiness,
-        watching.clone(),
-    ));
+    let watch = Watch::begin(&store, None, lifecycle.readiness, Shutdown::new());
     http_api::serve(listener, router, limits, &lifecycle.shutdown, grace).await;
-    watching.trigger();
-    if watch.await.is_err() {
-        tracing::error!("the watch over the database panicked");
-    }
+    watch.end().await;
     runtime::connections::close([], store).await;
     Ok(())
 }

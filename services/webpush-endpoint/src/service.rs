@@ -6,6 +6,7 @@ use config::Config;
 use domain::clock::{Clock, SystemClock};
 use http_api::{ConnectionLimits, Observer};
 use lifecycle::{Lifecycle, Shutdown, TaskGroup};
+use runtime::connections::Watch;
 use tokio::net::TcpListener;
 
 use crate::app::App;
@@ -41,21 +42,12 @@ pub async fn run_with_clock(
     let app = Arc::new(App::new(&config, store.clone(), clock, tasks.clone())?);
     let observer = Observer::new(config.telemetry.otlp_endpoint.is_some()).of_strangers();
     let router = router::router(app, observer);
-    let watching = Shutdown::new();
-    let watch = tokio::spawn(runtime::connections::watch(
-        store.clone(),
-        None,
-        lifecycle.readiness,
-        watching.clone(),
-    ));
+    let watch = Watch::begin(&store, None, lifecycle.readiness, Shutdown::new());
     http_api::serve(listener, router, limits, &lifecycle.shutdown, grace).await;
     // The entrances of the batches went with the router: what is left ends by itself, save nodes that do not answer.
     let drained = tasks.drain(grace).await;
     tracing::debug!(?drained, "nothing is under way");
-    watching.trigger();
-    if watch.await.is_err() {
-        tracing::error!("the watch over the database panicked");
-    }
+    watch.end().await;
     runtime::connections::close([], store).await;
     Ok(())
 }

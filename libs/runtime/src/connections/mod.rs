@@ -17,7 +17,7 @@ use lifecycle::{Condition, Readiness, Shutdown, error_chain};
 use store::Store;
 use store::webhook::LineTerms;
 use telemetry::Metric;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 pub use schema::with_schema;
 pub use sharing::share_messages;
@@ -118,6 +118,29 @@ pub async fn watch(store: Store, broker: Option<Broker>, readiness: Readiness, s
         watching,
         heartbeat::run(store.clone(), readiness.clone(), shutdown.clone())
     );
+}
+
+/// [`watch`] beside what a service serves.
+#[derive(Debug)]
+pub struct Watch {
+    task: JoinHandle<()>,
+    stop: Shutdown,
+}
+
+impl Watch {
+    /// Begins it; it ends when `stop` says so.
+    pub fn begin(store: &Store, broker: Option<&Broker>, readiness: Readiness, stop: Shutdown) -> Self {
+        let task = tokio::spawn(watch(store.clone(), broker.cloned(), readiness, stop.clone()));
+        Self { task, stop }
+    }
+
+    /// Says that it is to stop, and waits until it has taken its leave in the database.
+    pub async fn end(self) {
+        self.stop.trigger();
+        if self.task.await.is_err() {
+            tracing::error!("the watch over the connections panicked");
+        }
+    }
 }
 
 /// Closes what a service was connected to at its end, as far as the other side lets it.

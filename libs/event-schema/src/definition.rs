@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::variant::{self, Variant};
-use crate::{PayloadRules, Violation};
+use crate::{PayloadRules, Rule};
 
 /// What a request that holds a definition may take, in bytes: room for the largest one, with blanks between its members.
 pub const DEFINITION_MAX: usize = 1_048_576;
@@ -68,6 +68,8 @@ pub struct Finding {
     pub field: String,
     /// What is wrong with it.
     pub detail: String,
+    /// The rule that a payload breaks, where it is one of the definition's own.
+    pub rule: Option<Rule>,
 }
 
 impl Finding {
@@ -75,6 +77,7 @@ impl Finding {
         Self {
             field: field.into(),
             detail: detail.into(),
+            rule: None,
         }
     }
 }
@@ -149,8 +152,13 @@ impl Definition {
             .into_iter()
             .chain(variants)
         {
-            let finding = |Violation { pointer, detail }| Finding::new(format!("{field}{pointer}"), detail);
-            findings.extend(rules.example_violations(payload).into_iter().map(finding));
+            for violation in rules.example_violations(payload) {
+                let place = format!("{field}{}", violation.pointer);
+                findings.push(Finding {
+                    rule: violation.rule,
+                    ..Finding::new(place, violation.detail)
+                });
+            }
         }
     }
 }

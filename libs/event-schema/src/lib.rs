@@ -6,12 +6,14 @@
 mod definition;
 mod listed;
 mod reach;
+mod rule;
 mod rules;
 mod schema;
 mod text;
 mod variant;
 
 pub use definition::{Attribute, DEFINITION_MAX, Definition, Finding};
+pub use rule::Rule;
 pub use rules::{Checked, PayloadRules};
 pub use schema::{PayloadSchema, SchemaError, Violation};
 pub use variant::Variant;

@@ -8,11 +8,13 @@ use serde_json::Value;
 
 use crate::listed::ListedFields;
 use crate::reach::Reach;
-use crate::{PayloadSchema, SchemaError, Violation};
+use crate::{PayloadSchema, Rule, SchemaError, Violation};
 
 /// What is said of a field that is not listed.
 const UNLISTED: &str = "is not listed by the schema of the event type, which takes nothing else: leave it out, or have the \
                         schema list it";
+/// The same of an example in the catalogue.
+const UNLISTED_IN_EXAMPLE: &str = "is not listed by the schema: list it there, or let unknownFields be ALLOW";
 
 /// The rules for payloads of an event type, compiled.
 #[derive(Debug)]
@@ -70,7 +72,8 @@ impl PayloadRules {
         if let Some(listed) = &self.listed {
             let cut = listed.cut(payload)?;
             if self.unknown == UnknownFields::Refuse {
-                violations = cut.unlisted.into_iter().map(unlisted).collect();
+                let unlisted = cut.unlisted.into_iter();
+                violations = unlisted.map(|pointer| unlisted_at(pointer, UNLISTED)).collect();
             } else if !cut.unlisted.is_empty() {
                 value = serde_json::from_str(&cut.kept)?;
                 data = Cow::Owned(cut.kept);
@@ -95,19 +98,18 @@ impl PayloadRules {
             .and_then(Result::ok)
             .map(|cut| cut.unlisted)
             .unwrap_or_default();
-        let example_unlisted = |pointer| Violation {
-            pointer,
-            detail: "is not listed by the schema: list it there, or let unknownFields be ALLOW".to_owned(),
-        };
-        let unlisted = places.into_iter().map(example_unlisted);
+        let unlisted = places
+            .into_iter()
+            .map(|pointer| unlisted_at(pointer, UNLISTED_IN_EXAMPLE));
         unlisted.chain(self.schema.violations(example)).collect()
     }
 }
 
-fn unlisted(pointer: String) -> Violation {
+fn unlisted_at(pointer: String, detail: &str) -> Violation {
     Violation {
         pointer,
-        detail: UNLISTED.to_owned(),
+        detail: detail.to_owned(),
+        rule: Some(Rule::unknown_fields()),
     }
 }
 

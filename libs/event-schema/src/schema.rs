@@ -4,6 +4,7 @@ use jsonschema::{PatternOptions, Regex, Validator};
 use serde_json::Value;
 
 use crate::reach::{Reach, depth_of};
+use crate::rule::Rule;
 
 /// Most violations that are told of one payload.
 pub(crate) const TOLD: usize = 20;
@@ -29,8 +30,10 @@ pub struct SchemaError {
 pub struct Violation {
     /// JSON Pointer (RFC 6901) to what is wrong; empty for the payload as a whole.
     pub pointer: String,
-    /// Which rule it breaks.
+    /// Which rule it breaks, as a sentence.
     pub detail: String,
+    /// The same for programs; missing where it cannot be told which one it is.
+    pub rule: Option<Rule>,
 }
 
 /// Most references in a schema. A chain of definitions that each name the next one twice takes two to the power of half
@@ -107,6 +110,7 @@ impl PayloadSchema {
             return vec![Violation {
                 pointer: String::new(),
                 detail: detail.to_owned(),
+                rule: None,
             }];
         }
         let errors = self.validator.iter_errors(payload).take(TOLD);
@@ -114,6 +118,7 @@ impl PayloadSchema {
             .map(|error| Violation {
                 pointer: error.instance_path().as_str().to_owned(),
                 detail: error.masked().to_string(),
+                rule: Some(Rule::of(&error)),
             })
             .collect()
     }

@@ -27,6 +27,18 @@ pub enum FieldCode {
     TooLong,
     /// It does not go with another field, or with what is stored.
     Conflict,
+    /// It breaks a rule of its JSON Schema, `keyword`, that none of the others tells.
+    Schema,
+    /// The URL does not begin with `scheme`.
+    UrlScheme,
+    /// The URL holds a user name or a password.
+    UrlCredentials,
+    /// The URL has a fragment.
+    UrlFragment,
+    /// The URL has a port that is not delivered to.
+    UrlPort,
+    /// The URL leads to an address that is not delivered to.
+    UrlAddress,
     /// Another reason, which the sentence says.
     Refused,
 }

@@ -58,7 +58,7 @@ impl FieldProblem {
     }
 
     /// The same, which names this.
-    fn naming(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn naming(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.params.insert(name.to_owned(), value.into());
         self
     }

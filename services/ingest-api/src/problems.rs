@@ -36,10 +36,7 @@ pub(crate) fn of(method: &str, path: &str) -> Vec<Problem> {
             "the catalogue has no event type of this name",
         ),
         ("PUT", "/event-types/{name}") => {
-            let wrong = vec![FieldProblem::new(
-                "example/domain/name",
-                "value is longer than 253 characters",
-            )];
+            let wrong = vec![long_name("example")];
             let mut problems = of_body("The body is longer than ingest.maxBodyBytes.", wrong);
             problems.retain(|problem| {
                 let kind = problem.kind();
@@ -104,11 +101,17 @@ fn wrong_event(place: &str) -> Vec<FieldProblem> {
     vec![
         FieldProblem::new(format!("{place}type"), "is not in the catalogue of event types")
             .coded(FieldCode::UnknownValue),
-        FieldProblem::new(
-            format!("{place}data/domain/name"),
-            "value is longer than 253 characters",
-        ),
+        long_name(&format!("{place}data")),
     ]
+}
+
+/// What breaks a rule of its schema.
+fn long_name(payload: &str) -> FieldProblem {
+    let detail = "value is longer than 253 characters";
+    FieldProblem::new(format!("{payload}/domain/name"), detail)
+        .at_most(253)
+        .naming("keyword", "maxLength")
+        .naming("schemaPath", "/properties/domain/properties/name/maxLength")
 }
 
 fn event_id_reused(place: &str) -> Problem {

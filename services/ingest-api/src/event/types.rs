@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::key::Role;
-use event_schema::{DEFINITION_MAX, Definition};
+use event_schema::{DEFINITION_MAX, Definition, Finding};
 use http::StatusCode;
 use http::request::Parts;
 use http_api::{FieldCode, FieldProblem, Handling, Name, Problem, ProblemKind, Wrong};
@@ -18,6 +18,7 @@ use store::webhook::{EventType, NewEventType};
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::event::validate::breaking;
 
 /// The catalogue.
 #[derive(Serialize, ToSchema)]
@@ -210,11 +211,7 @@ pub(crate) async fn put(
     let (definition, wrong): (Definition, Wrong) =
         http_api::read_json(&body, Handling::preferred(&head.headers))?;
     let findings = definition.findings(&name).into_iter();
-    let wrong = wrong.and(
-        findings
-            .map(|finding| FieldProblem::new(finding.field, finding.detail))
-            .collect(),
-    );
+    let wrong = wrong.and(findings.map(wrong_field).collect());
     if !wrong.is_empty() {
         return Err(Problem::fields(wrong));
     }
@@ -281,6 +278,14 @@ pub(crate) async fn retire(
 /// What a change of the catalogue is signed with in the audit log.
 fn by_hand(by: &str, at: DateTime<Utc>) -> Act<'_> {
     Act { by, note: None, at }
+}
+
+fn wrong_field(finding: Finding) -> FieldProblem {
+    let wrong = FieldProblem::new(finding.field, finding.detail);
+    match finding.rule {
+        Some(rule) => breaking(wrong, rule),
+        None => wrong,
+    }
 }
 
 fn is_admin(role: Role) -> bool {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use domain::event::{self, EventError, EventRequest};
 use domain::push::PushId;
-use event_schema::{Checked, PayloadRules, Violation};
+use event_schema::{Checked, PayloadRules, Rule, Violation};
 use http_api::{FieldCode, FieldProblem, Problem, Wrong};
 use serde_json::Value;
 use store::webhook::NewEvent;
@@ -129,7 +129,31 @@ pub(crate) fn against_the_rules<'a>(
 }
 
 fn violation(violation: Violation) -> FieldProblem {
-    FieldProblem::new(format!("data{}", violation.pointer), violation.detail)
+    let wrong = FieldProblem::new(format!("data{}", violation.pointer), violation.detail);
+    let wrong = wrong.coded(FieldCode::Schema);
+    match violation.rule {
+        Some(rule) => breaking(wrong, rule),
+        None => wrong,
+    }
+}
+
+/// The same field, which breaks this rule.
+pub(crate) fn breaking(wrong: FieldProblem, Rule { keyword, params }: Rule) -> FieldProblem {
+    let code = match keyword.as_str() {
+        "required" => FieldCode::Missing,
+        "type" => FieldCode::WrongType,
+        "enum" | "const" => FieldCode::UnknownValue,
+        "format" | "pattern" | "contentEncoding" | "contentMediaType" => FieldCode::WrongFormat,
+        "maxLength" => FieldCode::TooLong,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "minLength" | "minItems"
+        | "maxItems" | "minProperties" | "maxProperties" => FieldCode::OutOfRange,
+        "unknownFields" | "additionalProperties" | "unevaluatedProperties" => FieldCode::UnknownField,
+        _ => FieldCode::Schema,
+    };
+    FieldProblem {
+        params,
+        ..wrong.coded(code)
+    }
 }
 
 /// The event of a request, with the data that is passed on. It is known again by the data that was handed in: what a type

@@ -141,6 +141,12 @@ async fn a_definition_that_cannot_be_used_is_refused(it: Installation) {
         definition[field] = value;
         let problem = problem(put(&service, &admin, name, &definition).await, 422, "validation").await;
         assert_eq!(problem["errors"][0]["field"], wrong, "{problem}");
+        let is_payload = wrong.ends_with("/serial");
+        assert_eq!(
+            problem["errors"][0]["code"] == "wrong-type",
+            is_payload,
+            "{problem}"
+        );
     }
     let answer = service
         .get("/event-types/certificate.issued")
@@ -148,6 +154,56 @@ async fn a_definition_that_cannot_be_used_is_refused(it: Installation) {
         .await
         .unwrap();
     problem(answer, 404, "not-found").await;
+}
+
+#[testkit::test]
+async fn data_that_breaks_a_rule_of_the_schema_is_told_which_by_a_word(it: Installation) {
+    let service = Running::ready(&it).await;
+    let admin = key_with(&it, Role::Admin).await;
+    let name = "certificate.issued";
+    let mut ruled = definition();
+    ruled["schema"]["properties"] = json!({
+        "serial": {"maxLength": 2}, "days": {"minimum": 1}, "kind": {"enum": ["dv", "ov"]},
+        "names": {"uniqueItems": true}, "at": {"format": "date-time"}, "issuer": {"required": ["name"]},
+    });
+    assert_eq!(put(&service, &admin, name, &ruled).await.status(), 201);
+    let data = json!({
+        "serial": "0123", "days": 0, "kind": "ev", "names": ["a", "a"], "at": "today", "issuer": {}, "key": "s3cr3t",
+    });
+    let event = event_with(json!({"type": name, "data": data}));
+    let problem = problem(
+        service.post_event(&event).send().await.unwrap(),
+        422,
+        "validation",
+    )
+    .await;
+    let errors = problem["errors"].as_array().unwrap().iter();
+    let mut told: Vec<_> = errors
+        .map(|error| {
+            let place = error["field"].as_str().unwrap().trim_start_matches("data/");
+            let mut params = error["params"].clone();
+            let path = params.as_object_mut().unwrap().remove("schemaPath");
+            let keyword = params["keyword"].as_str().unwrap();
+            let expected =
+                (keyword != "unknownFields").then(|| json!(format!("/properties/{place}/{keyword}")));
+            assert_eq!(path, expected, "{error}");
+            (place, json!([error["code"], params]))
+        })
+        .collect();
+    told.sort_by_key(|(place, _)| *place);
+    let expected = [
+        ("at", json!(["wrong-format", {"keyword": "format"}])),
+        ("days", json!(["out-of-range", {"keyword": "minimum", "min": 1}])),
+        (
+            "issuer",
+            json!(["missing", {"keyword": "required", "properties": ["name"]}]),
+        ),
+        ("key", json!(["unknown-field", {"keyword": "unknownFields"}])),
+        ("kind", json!(["unknown-value", {"keyword": "enum"}])),
+        ("names", json!(["schema", {"keyword": "uniqueItems"}])),
+        ("serial", json!(["too-long", {"keyword": "maxLength", "max": 2}])),
+    ];
+    assert_eq!(told, expected, "{problem}");
 }
 
 #[testkit::test]

@@ -56,6 +56,7 @@ async fn a_violation_of_the_schema_names_its_place_but_not_what_is_there(it: Ins
     let answer = service.post_event(&body).send().await.unwrap();
     let problem = problem(answer, 422, "validation").await;
     assert_eq!(problem["errors"][0]["field"], "data/contact/id");
+    assert_eq!(problem["errors"][0]["code"], "wrong-type");
     let detail = problem["errors"][0]["detail"].as_str().unwrap();
     assert!(detail.contains("string") && !detail.contains("4711"), "{detail}");
     assert_eq!(
@@ -91,6 +92,7 @@ async fn a_secret_that_the_type_does_not_list_is_refused_wherever_it_stands(it: 
         let answer = service.post_event(&event).send().await.unwrap();
         let problem = problem(answer, 422, "validation").await;
         assert_eq!(problem["errors"][0]["field"], place);
+        assert_eq!(problem["errors"][0]["code"], "unknown-field");
         let detail = problem["errors"][0]["detail"].as_str().unwrap();
         assert!(
             detail.contains("leave it out") && !detail.contains("s3cr3t"),

@@ -7,8 +7,9 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The kinds of addresses that are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The kinds of addresses that are told apart. The words that strum gives are for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum AddressKind {
     /// An address that anybody on the internet can be reached at.
     Public,

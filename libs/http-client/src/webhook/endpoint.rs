@@ -11,8 +11,6 @@ use url::{Host, ParseError, Url};
 use super::address::AddressKind;
 use super::policy::{EgressPolicy, Refusal, Transport};
 
-/// Longer URLs are refused: some receivers and most log formats cut them.
-const MAX_LENGTH: usize = 2_048;
 /// What DNS allows in a name, and between two of its dots.
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;
@@ -64,7 +62,7 @@ pub enum EndpointError {
     #[error(
         "the URL has a port that is not delivered to; use 443, or another one that the operator has opened"
     )]
-    PortNotAllowed,
+    PortNotAllowed(u16),
     /// The same of a URL that names no port: it is the scheme that has it.
     #[error(
         "the URL begins with http://, whose port 80 is not delivered to; use https://, or name a port that the operator has opened"
@@ -92,9 +90,12 @@ pub fn check_endpoint(url: &str, policy: &EgressPolicy) -> Result<Endpoint, Endp
 }
 
 impl Endpoint {
+    /// Longer URLs are refused: some receivers and most log formats cut them.
+    pub const MAX_LENGTH: usize = 2_048;
+
     /// Takes `url` apart, without regard to a policy.
     pub fn parse(url: &str) -> Result<Self, EndpointError> {
-        if url.len() > MAX_LENGTH {
+        if url.len() > Self::MAX_LENGTH {
             return Err(EndpointError::TooLong);
         }
         // The parser would drop some of these silently and take the rest for part of the URL.
@@ -117,7 +118,7 @@ impl Endpoint {
             return Err(EndpointError::Port);
         }
         // Normalising can make it longer.
-        if url.as_str().len() > MAX_LENGTH {
+        if url.as_str().len() > Self::MAX_LENGTH {
             return Err(EndpointError::TooLong);
         }
         let literal = literal_of(&url)?;
@@ -144,7 +145,7 @@ impl Endpoint {
                 .map_err(|refusal| match refusal {
                     Refusal::NotPublic(kind) => EndpointError::Address(kind),
                     Refusal::Denied => EndpointError::Denied,
-                    Refusal::Port => EndpointError::PortNotAllowed,
+                    Refusal::Port => EndpointError::PortNotAllowed(self.port()),
                     Refusal::PlainHttp => EndpointError::PlainHttp,
                 })?;
         }
@@ -153,7 +154,7 @@ impl Endpoint {
             return Err(if is_of_http {
                 EndpointError::HttpPort
             } else {
-                EndpointError::PortNotAllowed
+                EndpointError::PortNotAllowed(self.port())
             });
         }
         Ok(())

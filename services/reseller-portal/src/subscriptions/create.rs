@@ -8,7 +8,7 @@ use domain::notification::RetryPlan;
 use domain::subscription::{Bounds, FieldError, SubscriptionDraft, SubscriptionRequest};
 use http::{HeaderName, StatusCode, header};
 use http_api::{Draft, FieldCode, FieldProblem, Problem, ProblemKind};
-use http_client::{EgressPolicy, check_endpoint};
+use http_client::{EgressPolicy, Endpoint, EndpointError, check_endpoint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::webhook::{NewSubscription, Subscribed};
@@ -177,13 +177,36 @@ pub(crate) fn check_url(egress: &EgressPolicy, url: Option<&str>) -> Result<Opti
     };
     match check_endpoint(url, egress) {
         Ok(endpoint) => Ok(Some(endpoint.as_str().to_owned())),
-        Err(error) => {
-            let text = error.to_string();
-            // It follows the name of the field.
-            let detail = ["the URL ", "this "]
-                .iter()
-                .find_map(|begin| text.strip_prefix(begin));
-            Err(FieldProblem::new("url", detail.unwrap_or(&text)))
+        Err(error) => Err(refused_url(error)),
+    }
+}
+
+fn refused_url(error: EndpointError) -> FieldProblem {
+    let text = error.to_string();
+    // It follows the name of the field.
+    let detail = ["the URL ", "this "]
+        .iter()
+        .find_map(|begin| text.strip_prefix(begin));
+    let wrong = FieldProblem::new("url", detail.unwrap_or(&text));
+    let of_port = |wrong: FieldProblem, port: u16| wrong.coded(FieldCode::UrlPort).naming("port", port);
+    match error {
+        EndpointError::TooLong => wrong.at_most(Endpoint::MAX_LENGTH),
+        EndpointError::Whitespace
+        | EndpointError::Syntax(_)
+        | EndpointError::Characters
+        | EndpointError::Name => wrong.coded(FieldCode::WrongFormat),
+        EndpointError::Scheme | EndpointError::PlainHttp => {
+            wrong.coded(FieldCode::UrlScheme).naming("scheme", "https")
+        }
+        EndpointError::Credentials => wrong.coded(FieldCode::UrlCredentials),
+        EndpointError::Fragment => wrong.coded(FieldCode::UrlFragment),
+        EndpointError::Port => of_port(wrong, 0),
+        EndpointError::HttpPort => of_port(wrong, 80),
+        EndpointError::PortNotAllowed(port) => of_port(wrong, port),
+        EndpointError::Denied => wrong.coded(FieldCode::UrlAddress),
+        EndpointError::Address(kind) => {
+            let kind: &str = kind.into();
+            wrong.coded(FieldCode::UrlAddress).naming("kind", kind)
         }
     }
 }

@@ -122,15 +122,40 @@ async fn an_endpoint_that_may_not_be_dialled_is_refused(pool: PgPool) {
         config.reseller.egress.allow_networks.clear();
     })
     .await;
-    for url in [
-        "http://reseller.example/hooks",
-        "https://user:s3cret@reseller.example/",
-        "https://10.0.0.1/hooks",
-        "https://127.0.0.1/hooks",
-        "https://169.254.169.254/latest/meta-data",
-        "https://[::ffff:10.0.0.1]/",
-        "https://0x0a.1/",
-        "not a url",
+    let address = |kind: &str| json!({"kind": kind});
+    let overlong = format!("https://reseller.example/{}", "\u{e4}".repeat(400));
+    for (url, code, params) in [
+        (
+            "http://reseller.example/hooks",
+            "url-scheme",
+            json!({"scheme": "https"}),
+        ),
+        (
+            "ftp://reseller.example/",
+            "url-scheme",
+            json!({"scheme": "https"}),
+        ),
+        (
+            "https://user:s3cret@reseller.example/",
+            "url-credentials",
+            Value::Null,
+        ),
+        ("https://reseller.example/#s3cret", "url-fragment", Value::Null),
+        ("https://reseller.example:22/", "url-port", json!({"port": 22})),
+        ("https://reseller.example:0/", "url-port", json!({"port": 0})),
+        ("https://10.0.0.1/hooks", "url-address", address("private")),
+        ("https://127.0.0.1/hooks", "url-address", address("loopback")),
+        (
+            "https://169.254.169.254/latest/meta-data",
+            "url-address",
+            address("link-local"),
+        ),
+        ("https://[::ffff:10.0.0.1]/", "url-address", address("private")),
+        ("https://0x0a.1/", "url-address", address("private")),
+        ("not a url", "wrong-format", Value::Null),
+        ("https://reseller..example/", "wrong-format", Value::Null),
+        // It is short enough, and its normalised form is not.
+        (overlong.as_str(), "too-long", json!({"max": 2048})),
     ] {
         let mut body = subscription();
         body["url"] = url.into();
@@ -138,6 +163,12 @@ async fn an_endpoint_that_may_not_be_dialled_is_refused(pool: PgPool) {
             .refused("POST", "/subscriptions", Some(&body), (422, "validation"))
             .await;
         assert_eq!(fields(&problem), ["url"], "{url}: {problem}");
+        let wrong = &problem["errors"][0];
+        assert_eq!(
+            (&wrong["code"], &wrong["params"]),
+            (&json!(code), &params),
+            "{url}"
+        );
         assert!(!problem.to_string().contains("s3cret"), "{problem}");
     }
 }

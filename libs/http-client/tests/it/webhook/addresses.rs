@@ -181,20 +181,16 @@ fn what_is_denied_is_denied_though_it_is_public_or_allowed() {
 #[test]
 fn ports_of_other_services_are_no_endpoints() {
     let policy = EgressPolicy::default();
-    for (url, is_open) in [
-        ("https://hooks.example/", true),
-        ("https://hooks.example:8443/", true),
-        ("https://hooks.example:1024/", true),
-        ("https://hooks.example:22/", false),
-        ("https://hooks.example:25/", false),
-        ("https://hooks.example:1023/", false),
+    for (url, closed) in [
+        ("https://hooks.example/", None),
+        ("https://hooks.example:8443/", None),
+        ("https://hooks.example:1024/", None),
+        ("https://hooks.example:22/", Some(22)),
+        ("https://hooks.example:25/", Some(25)),
+        ("https://hooks.example:1023/", Some(1023)),
     ] {
         let checked = check_endpoint(url, &policy);
-        assert_eq!(
-            checked.err(),
-            (!is_open).then_some(EndpointError::PortNotAllowed),
-            "{url}"
-        );
+        assert_eq!(checked.err(), closed.map(EndpointError::PortNotAllowed), "{url}");
     }
 }
 

@@ -169,7 +169,7 @@ fn plain_http_is_an_endpoint_only_where_it_is_allowed() {
     );
     assert_eq!(
         refused("http://receiver.internal:81/", &open),
-        EndpointError::PortNotAllowed
+        EndpointError::PortNotAllowed(81)
     );
 }
 

@@ -25,11 +25,11 @@ pub enum Capability {
     #[strum(serialize = "bodies")]
     #[serde(rename = "bodies")]
     Bodies,
-    /// Make, change, pause, verify, test and delete subscriptions.
+    /// Make, change, pause, verify, test and delete subscriptions, and cancel what waits.
     #[strum(serialize = "manage")]
     #[serde(rename = "manage")]
     Manage,
-    /// Send again, replay and cancel.
+    /// Send again and replay.
     #[strum(serialize = "resend")]
     #[serde(rename = "resend")]
     Resend,

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::request::{Reseller, Resender};
+use crate::request::{Manager, Reseller};
 
 /// What of a subscription is to be cancelled. One of status, eventType, since and until has to be given, unless they are only counted.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -165,7 +165,7 @@ pub(crate) async fn count(
 )]
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
-    reseller: Resender,
+    reseller: Manager,
     Id(subscription): Id,
     Draft(payload, unread): Draft<CancellationPayload>,
 ) -> Result<Json<CancellationDocument>, Problem> {
@@ -178,7 +178,7 @@ pub(crate) async fn cancel(
 /// Cancels what was found of a subscription of the reseller, unless it is only counted. What came since is left alone.
 pub(crate) async fn cancel_found(
     app: &App,
-    reseller: &Resender,
+    reseller: &Manager,
     (subscription, payload): (Uuid, &CancellationPayload),
     found: ToCancel,
 ) -> Result<CancellationDocument, Problem> {

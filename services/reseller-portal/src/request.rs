@@ -209,9 +209,9 @@ macro_rules! capable {
 }
 
 capable! {
-    /// One that may make, change, pause, verify, test and delete subscriptions.
+    /// One that may make, change, pause, verify, test and delete subscriptions, and cancel what waits.
     Manager: Manage,
-    /// One that may send again, replay and cancel.
+    /// One that may send again and replay.
     Resender: Resend,
     /// One that may look at secrets.
     Revealer: SecretsReveal,

@@ -19,7 +19,7 @@ use super::confirm::Confirm;
 use super::frame::Frame;
 use crate::app::App;
 use crate::cancellations::{self, CancellationPayload};
-use crate::request::{Reseller, Resender};
+use crate::request::{Manager, Reseller};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -92,8 +92,8 @@ fn form(frame: &Frame, id: Uuid, payload: &CancellationPayload, counted: &ToCanc
         button: if count == 0 { "" } else { "Cancel them" },
         is_dangerous: true,
         expected: to_type(count),
-        needs: "resend",
-        may: frame.may(Capability::Resend),
+        needs: "manage",
+        may: frame.may(Capability::Manage),
         in_dialog: false,
         typed: None,
     }
@@ -119,14 +119,14 @@ fn is_agreed(count: u64, shown: u64, typed: Option<&str>) -> bool {
 
 async fn cancel(
     State(app): State<Arc<App>>,
-    resender: Resender,
+    manager: Manager,
     frame: Frame,
     Id(id): Id,
     Params(chosen): Params<Chosen>,
     fields: Fields,
 ) -> Result<Response, Problem> {
     let payload = chosen.payload(app.now());
-    let found = cancellations::count(&app, &resender, id, &payload).await?;
+    let found = cancellations::count(&app, &manager, id, &payload).await?;
     let (count, shown) = (found.ids.len() as u64, chosen.counted.unwrap_or_default());
     if !is_agreed(count, shown, fields.get("name")) {
         let mut form = form(&frame, id, &payload, &found);
@@ -138,7 +138,7 @@ async fn cancel(
         }
         return Ok(form.page(frame));
     }
-    let ended = cancellations::cancel_found(&app, &resender, (id, &payload), found).await?;
+    let ended = cancellations::cancel_found(&app, &manager, (id, &payload), found).await?;
     let are = counted::of(ended.cancelled, "is", "are");
     let delivered = match ended.delivered {
         0 => String::new(),

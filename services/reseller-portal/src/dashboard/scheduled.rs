@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::notifications::list::{self, ScheduledParams};
 use crate::notifications::waiting::{self, SumDocument, SummaryDocument};
 use crate::notifications::{self, RowDocument, WaitsFor};
-use crate::request::{Reseller, Resender};
+use crate::request::{Manager, Reseller};
 use crate::subscriptions::SubscriptionDocument;
 
 /// Most that are counted in each status: the page asks for itself again every few seconds.
@@ -221,16 +221,16 @@ async fn ask_to_cancel(
         button: "Cancel it",
         is_dangerous: true,
         expected: None,
-        needs: "resend",
-        may: frame.may(Capability::Resend),
+        needs: "manage",
+        may: frame.may(Capability::Manage),
         in_dialog: false,
         typed: None,
     };
     Ok(form.page(frame))
 }
 
-async fn cancel(State(app): State<Arc<App>>, resender: Resender, Id(id): Id) -> Result<Response, Problem> {
-    let found = notifications::cancel(State(app), resender, Id(id)).await?.0;
+async fn cancel(State(app): State<Arc<App>>, manager: Manager, Id(id): Id) -> Result<Response, Problem> {
+    let found = notifications::cancel(State(app), manager, Id(id)).await?.0;
     let said = if found.row.status == NotificationStatus::Sent {
         "The notification is not sent again. It stays delivered."
     } else {

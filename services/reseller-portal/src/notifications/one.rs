@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::NotificationDocument;
 use crate::app::App;
 use crate::problems::{self, NOTIFICATION_BEYOND, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED};
-use crate::request::{Reseller, Resender};
+use crate::request::{Manager, Reseller, Resender};
 
 /// Shows a notification with its attempts: what was sent, what came back, how long it took.
 #[utoipa::path(
@@ -156,7 +156,7 @@ pub(crate) async fn resend_each(app: &App, reseller: &Resender, ids: &[Uuid]) ->
 )]
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
-    reseller: Resender,
+    reseller: Manager,
     Id(id): Id,
 ) -> Result<Json<NotificationDocument>, Problem> {
     let id = NotificationId::from(id);

@@ -173,8 +173,8 @@ async fn what_a_visit_may_not_do_stays_with_the_reason_beside_it(portal: Portal)
     let looking = entered(&portal, &[]).await;
     for (path, control, lacks) in [
         (format!("/app/s/{unverified}/verify"), "Challenge", "manage"),
-        (format!("/app/s/{active}/scheduled"), "Cancel all…", "resend"),
-        (format!("/app/n/{waiting}"), ">Cancel</button>", "resend"),
+        (format!("/app/s/{active}/scheduled"), "Cancel all…", "manage"),
+        (format!("/app/n/{waiting}"), ">Cancel</button>", "manage"),
     ] {
         let page = looking.see(&path).await;
         let why = format!("your link was made without {lacks}</span>");

@@ -24,12 +24,9 @@ fn needed(path: &str) -> Option<&'static str> {
         "/app/tools/signature" | "/app/preferences" => None,
         "/app/s/{id}/quota" | "/app/s/{id}/quota-requests/{request}/withdraw" => Some("quota"),
         "/app/s/{id}/secrets/{secret}/reveal" => Some("secrets.reveal"),
-        "/app/deliveries/resend"
-        | "/app/resend"
-        | "/app/s/{id}/resend"
-        | "/app/s/{id}/cancel"
-        | "/app/n/{id}/resend"
-        | "/app/n/{id}/cancel" => Some("resend"),
+        "/app/deliveries/resend" | "/app/resend" | "/app/s/{id}/resend" | "/app/n/{id}/resend" => {
+            Some("resend")
+        }
         _ if path.starts_with("/app/s/{id}/secrets/") => Some("secrets.rotate"),
         _ if path.starts_with("/app/s/{id}/replays/") => Some("resend"),
         _ => Some("manage"),

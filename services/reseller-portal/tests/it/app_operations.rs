@@ -119,7 +119,8 @@ async fn more_quota_is_asked_for_and_withdrawn(portal: Portal) {
 #[testkit::test]
 async fn what_waits_is_added_up_and_can_be_cancelled(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
-    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/scheduled"));
+    let path = format!("/app/s/{id}/scheduled");
+    let browser = entered(&portal, &["manage"]).await;
     assert!(browser.see(&path).await.contains("Nothing waits"));
     let waiting = NotificationRow::in_state(NotificationState::Scheduled, id)
         .due_in(TimeDelta::hours(1))
@@ -130,10 +131,10 @@ async fn what_waits_is_added_up_and_can_be_cancelled(portal: Portal) {
     is_safe(&page);
     let cancel = format!("/app/n/{}/cancel", waiting.id.uuid());
     assert!(browser.see(&cancel).await.contains("Cancel the notification"));
-    let looking = entered(&portal, &[]).await;
-    looking.refused(&cancel, &[], 403).await;
-    let page = looking.see(&path).await;
-    assert!(page.contains("your link was made without resend"), "{page}");
+    let resending = entered(&portal, &["resend"]).await;
+    resending.refused(&cancel, &[], 403).await;
+    let page = resending.see(&path).await;
+    assert!(page.contains("your link was made without manage"), "{page}");
     let answer = browser.post(&cancel, &[]).await;
     assert_eq!(answer.status, 303, "{}", answer.html);
     assert!(browser.see(&path).await.contains("Nothing waits"));

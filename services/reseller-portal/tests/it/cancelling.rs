@@ -252,7 +252,7 @@ async fn all_that_are_in_line_are_counted_before_they_are_cancelled(portal: Port
         looking
             .see(&cancel)
             .await
-            .contains("your link was made without resend")
+            .contains("your link was made without manage")
     );
     looking.refused(&cancel, &[], 403).await;
     let form = browser.see(&cancel).await;

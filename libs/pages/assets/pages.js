@@ -11,10 +11,13 @@
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element.append(...children), element;
   };
+  const write = (element, text) => element.textContent === text || (element.textContent = text);
 
   // --- Preferences: no secret, so the script may write them; the server reads them too.
 
   const preferences = new URLSearchParams((document.cookie.match(/(?:^|; )pr_prefs=([^;]*)/) || ["", ""])[1]);
+  // Live and single keys are on until they are switched off.
+  const isOn = (name) => preferences.get(name) !== "off";
   const prefer = (name, value) => {
     preferences.set(name, value);
     // In a page of another site a browser keeps no cookie of another kind.
@@ -28,13 +31,12 @@
 
   // --- Words that are shown and spoken. Both regions are there before they are needed, as screen readers want it.
 
-  const notice = make("div", { class: "notice", role: "status", id: "notice" });
-  const spoken = make("div", { class: "sr", role: "status", id: "spoken" });
+  const [notice, spoken] = [$("#notice"), $("#spoken")];
   let noticeTimer;
   const say = (text, lasting = false) => {
     clearTimeout(noticeTimer);
     notice.classList.toggle("lost", lasting);
-    if (notice.textContent !== text) notice.textContent = text;
+    write(notice, text);
     if (text && !lasting) noticeTimer = setTimeout(() => (notice.textContent = ""), 4000);
   };
 
@@ -42,33 +44,29 @@
 
   const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
   const zone = () => preferences.get("tz") || ownZone;
+  const SHOWN = { weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
   const formatTime = (date, format) => {
-    const part = Object.fromEntries(
-      new Intl.DateTimeFormat("en-GB", {
-        timeZone: zone(), weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
-      }).formatToParts(date).map(({ type, value }) => [type, value]),
-    );
+    const parts = new Intl.DateTimeFormat("en-GB", { timeZone: zone(), ...SHOWN }).formatToParts(date);
+    const part = Object.fromEntries(parts.map(({ type, value }) => [type, value]));
     part.month = part.month.slice(0, 3); // "Sept" in this locale
     const [day, minute] = [`${part.weekday} ${part.day} ${part.month}`, `${part.hour}:${part.minute}`];
     const time = `${minute}:${part.second}`;
     return { time, minute, date: day, datetime: `${day}, ${time}` }[format] || `${day} ${part.year}, ${time} ${zone()}`;
   };
   const rewriteTimes = (within) => {
-    if (root.dataset.tz === zone() && within !== document) return;
     for (const element of $$("time[datetime]", within)) {
       const date = new Date(element.dateTime);
       if (Number.isNaN(date.getTime())) continue;
       element.title = formatTime(date, "full");
       if (element.dataset.format !== "ago") element.textContent = formatTime(date, element.dataset.format);
     }
-    for (const element of $$("[data-zone]", within)) element.textContent = zone();
   };
 
   // --- Live: the page is asked for again with its ETag, and morphed, so that focus, selection and scroll stay.
 
   const live = { etag: "", timer: 0, failures: 0, running: false, ended: false, asked: 0, spokenAt: -1e9, since: new Date(), paused: null, told: false };
-  const liveWanted = () => preferences.get("live") !== "off";
   const pace = () => Number(main()?.dataset.live) || 0;
+  const isLive = () => isOn("live") && pace() > 0 && !live.ended;
   const isEdited = (field) =>
     field.type === "checkbox" || field.type === "radio" ? !field.hasAttribute("data-check") && !field.hasAttribute("data-check-all") && field.checked !== field.defaultChecked
     : field.tagName === "SELECT" ? field.selectedIndex !== Math.max(0, [...field.options].findLastIndex((option) => option.defaultSelected))
@@ -77,14 +75,11 @@
   const showLive = () => {
     const button = $('[data-act="live"]');
     if (!button) return;
-    const on = liveWanted() && pace() > 0 && !live.ended;
-    for (const said of $$("[data-listens]", main())) {
-      const text = !on || live.failures ? " It does not listen now." : live.paused ? ` It is paused since ${formatTime(live.paused, "time")}.` : ` It listens since ${formatTime(live.since, "time")}.`;
-      if (said.textContent !== text) said.textContent = text;
-    }
+    const on = isLive();
+    const since = live.paused ? `is paused since ${formatTime(live.paused, "time")}` : `listens since ${formatTime(live.since, "time")}`;
+    for (const said of $$("[data-listens]", main())) write(said, ` It ${!on || live.failures ? "does not listen now" : since}.`);
     for (const pause of $$('[data-act="pause"]', main())) {
-      const text = live.paused ? "Go on" : "Pause";
-      if (pause.textContent !== text) pause.textContent = text;
+      write(pause, live.paused ? "Go on" : "Pause");
       pause.hidden = !on;
     }
     button.hidden = pace() === 0;
@@ -96,12 +91,18 @@
     clearTimeout(live.timer);
     // Where it is told of changes, it asks by itself in case that it was not told of one.
     const seldom = "told" in root.dataset && !isHeld() ? 5 : 1;
-    if (pace() > 0 && liveWanted() && !document.hidden && !live.ended) live.timer = setTimeout(tick, Math.min(pace() * seldom * 2 ** Math.min(live.failures, 3), 15000));
+    if (isLive() && !document.hidden) live.timer = setTimeout(tick, Math.min(pace() * seldom * 2 ** Math.min(live.failures, 3), 15000));
     showLive();
-    document.dispatchEvent(new Event("postrider:live"));
+    follow();
   };
+  const listen = (said) => {
+    live.since = new Date();
+    say(said);
+  };
+  const lost = (text) => say(text, Boolean(++live.failures));
+  const end = (text) => say(text, (live.ended = true));
   const tick = async () => {
-    if (live.running || document.hidden || !liveWanted()) return;
+    if (live.running || document.hidden || !isOn("live")) return;
     if (isHeld()) return schedule();
     live.running = true;
     const [url, asked] = [location.href, live.asked];
@@ -110,31 +111,47 @@
       const headers = { "X-Postrider-Tick": "1", ...(live.etag && { "If-None-Match": live.etag }) };
       const answer = await fetch(url, { headers, cache: "no-store", redirect: "manual", signal: AbortSignal.timeout(10000) });
       const text = answer.ok ? await answer.text() : "";
-      if (answer.type === "opaqueredirect" || answer.status === 401) {
-        live.ended = true;
-        say(document.documentElement.dataset.ended || "Your visit has ended. Load the page again to sign in.", true);
-      } else if (answer.ok || answer.status === 304) {
-        if (live.failures) {
-          say("Connected again");
-          live.since = new Date();
-        }
+      if (answer.type === "opaqueredirect" || answer.status === 401) end(root.dataset.ended || "Your visit has ended. Load the page again to sign in.");
+      else if (answer.status === 404) end("What this page shows is not there any more.");
+      else if (answer.status === 403) end("You may not see this page any more.");
+      else if (!answer.ok && answer.status !== 304) lost(`Postrider answered ${answer.status}, trying again`);
+      else {
+        if (live.failures) listen("Connected again");
         live.failures = 0;
         // What the viewer began meanwhile, and where they went meanwhile, count more than the answer.
-        if (answer.ok && !isHeld() && url === location.href && asked === live.asked) {
-          live.etag = answer.headers.get("ETag") || "";
-          show(text, true);
-        }
-      } else if (answer.status === 404 || answer.status === 403) {
-        live.ended = true;
-        say(answer.status === 404 ? "What this page shows is not there any more." : "You may not see this page any more.", true);
-      } else {
-        say(`Postrider answered ${answer.status}, trying again`, Boolean(++live.failures));
+        if (answer.ok && !isHeld() && url === location.href && asked === live.asked) show(answer, text, true);
       }
     } catch {
-      say("The connection was lost, trying again", Boolean(++live.failures));
+      lost("The connection was lost, trying again");
     } finally {
       live.running = false;
       live.told && !live.failures ? ((live.told = false), void tick()) : schedule();
+    }
+  };
+
+  // --- Told of changes: a page that says where is asked for again as soon as there is one.
+
+  let [stream, refused] = [null, 0];
+  const follow = () => {
+    if (document.hidden) refused = 0;
+    // After two failures, or a refusal, the page goes on at its own pace.
+    const changes = isLive() && !document.hidden && refused < 2 && main().dataset.changes;
+    if (!changes) {
+      stream?.close();
+      stream = null;
+      delete root.dataset.told;
+    } else if (!stream) {
+      stream = new EventSource(changes);
+      // The server ends each after a minute, and a browser goes on from there by itself.
+      stream.onopen = () => (refused = 0);
+      stream.onmessage = () => {
+        root.dataset.told = "";
+        live.running ? (live.told = true) : void tick();
+      };
+      stream.onerror = ({ target }) => {
+        refused += target.readyState === EventSource.CLOSED ? 2 : 1;
+        follow();
+      };
     }
   };
 
@@ -161,10 +178,8 @@
       const end = ids.findLastIndex((id) => known.has(id)) + 1;
       const added = ids.slice(0, end).filter((id) => !known.has(id)).length;
       const rows = [...body.rows].map((row, index, all) => {
-        if (coming.has(row.id)) return coming.get(row.id);
-        const left = row.cloneNode(true);
-        if (index < all.length - added) left.classList.add("gone");
-        return left;
+        if (!coming.has(row.id) && index < all.length - added) row.classList.add("gone");
+        return coming.get(row.id) || row.cloneNode(true);
       });
       const all = [...rows, ...ids.slice(end).map((id) => coming.get(id))];
       // The page stays open for days: of those that left the list, the oldest give way. The row that the viewer is at stays.
@@ -179,28 +194,26 @@
     }
   };
 
-  // show(text, inPlace): the page in text becomes this page. In place: rows, marks and what is open stay.
-  const show = (text, inPlace) => {
+  // show(answer, text, inPlace): the page in text, which was answered, becomes this page. In place: rows, marks and what is open stay.
+  const show = (answer, text, inPlace) => {
+    live.etag = answer.headers.get("ETag") || "";
     const next = parsed(text);
     const [nextMain, nextPlaces] = [$("#main", next), $("#places", next)];
     if (!nextMain) throw new Error("a page without main");
     if (inPlace) {
       keepRows(nextMain);
-      for (const element of $$("details[id], details[open]", main())) {
-        const same = element.id && $(`#${CSS.escape(element.id)}`, nextMain);
-        if (same) same.open = element.open;
-      }
-      for (const row of $$("tr[data-at]", main())) $(`#${CSS.escape(row.id || "-")}`, nextMain)?.setAttribute("data-at", "");
+      const same = ({ id }) => $(`#${CSS.escape(id || "-")}`, nextMain);
+      for (const element of $$("details[id]", main())) same(element)?.toggleAttribute("open", element.open);
+      for (const row of $$("tr[data-at]", main())) same(row)?.setAttribute("data-at", "");
       // What a page that asks for itself is not told again.
       for (const element of $$("[data-stays]", nextMain)) {
         const told = document.getElementById(element.id);
-        if (told) element.replaceWith(told.cloneNode(true));
-        else element.remove();
+        told ? element.replaceWith(told.cloneNode(true)) : element.remove();
       }
       // A flash tells of what was done, once.
       for (const flash of $$(":scope > .flash", main())) if (!$(":scope > .flash", nextMain)) nextMain.prepend(flash.cloneNode(true));
     }
-    rewriteTimes(nextMain);
+    if (root.dataset.tz !== zone()) rewriteTimes(nextMain);
     document.title = next.title || document.title;
     for (const part of [nextMain, nextPlaces]) {
       const [old, fragment] = [part && document.getElementById(part.id), document.createDocumentFragment()];
@@ -225,8 +238,7 @@
       if (asked !== live.asked) return;
       if (push) history.pushState(null, "", url);
       shownAt = withoutFragment();
-      live.etag = answer.headers.get("ETag") || "";
-      show(text, false);
+      show(answer, text, false);
       spoken.textContent = `${$$("tr[data-href]", main()).length} rows`;
       schedule();
     } catch {
@@ -235,9 +247,8 @@
     }
   };
   const queryOf = (form) => {
-    const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
     const url = new URL(form.getAttribute("action") || location.pathname, location.href);
-    url.search = query;
+    url.search = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
     return url.href;
   };
 
@@ -249,12 +260,11 @@
     const bars = Number(chart.dataset.bars);
     return Math.max(0, Math.min(bars - 1, Math.floor(((x - left) / width) * bars)));
   };
-  const between = ({ from, to }) => [Math.min(from, to), Math.max(from, to) + 1];
   const dragTo = (x) => {
-    drag.to = barAt(drag.chart, x);
-    const [first, end] = between(drag);
+    const to = barAt(drag.chart, x);
+    [drag.first, drag.end] = [Math.min(drag.from, to), Math.max(drag.from, to) + 1];
     const bar = drag.svg.viewBox.baseVal.width / Number(drag.chart.dataset.bars);
-    for (const [name, value] of [["x", first * bar], ["width", (end - first) * bar], ["y", 0], ["height", "100%"]]) drag.mark.setAttribute(name, value);
+    for (const [name, value] of [["x", drag.first * bar], ["width", (drag.end - drag.first) * bar], ["y", 0], ["height", "100%"]]) drag.mark.setAttribute(name, value);
   };
   const endDrag = () => {
     drag?.mark.remove();
@@ -264,11 +274,9 @@
     const chart = event.target.closest?.("[data-range]");
     const svg = chart && $("svg", chart);
     if (!svg || drag || event.pointerType === "touch" || event.button !== 0) return;
-    const mark = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    const mark = svg.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
     mark.setAttribute("class", "chosen");
-    svg.append(mark);
-    const from = barAt(chart, event.clientX);
-    drag = { chart, svg, mark, from, to: from, x: event.clientX, pointer: event.pointerId };
+    drag = { chart, svg, mark, from: barAt(chart, event.clientX), x: event.clientX, pointer: event.pointerId };
     chart.setPointerCapture(event.pointerId);
   });
   document.addEventListener("pointermove", (event) => drag?.pointer === event.pointerId && dragTo(event.clientX));
@@ -276,7 +284,7 @@
   document.addEventListener("pointerup", (event) => {
     if (drag?.pointer !== event.pointerId) return;
     dragTo(event.clientX);
-    const [{ chart, x }, [first, end]] = [drag, between(drag)];
+    const { chart, x, first, end } = drag;
     endDrag();
     if (Math.abs(event.clientX - x) < 4) return; // a click
     const url = new URL(location.href);
@@ -296,10 +304,16 @@
     dialog.showModal();
     showLive();
   };
+  // One that is made when it is asked for, in place of the one before.
+  const openMade = (attributes, ...children) => {
+    document.getElementById(attributes.id)?.remove();
+    open(document.body.appendChild(make("dialog", attributes, ...children)));
+  };
   // What is selected of a list stays so on its other pages, and for as long as the tab is open: a set of values, kept under a name.
   const seen = new WeakMap();
   const selection = (name) => new Set((sessionStorage.getItem(`selected ${name}`) || "").split(" ").filter(Boolean));
   const select = (name, values) => sessionStorage.setItem(`selected ${name}`, [...values].join(" "));
+  const without = (values, others, gone = new Set(others)) => [...values].filter((value) => !gone.has(value));
   const keepSelected = (form, boxes) => {
     const values = selection(form.dataset.kept);
     for (const box of boxes) {
@@ -309,14 +323,11 @@
       values[box.checked ? "add" : "delete"](box.value);
     }
     select(form.dataset.kept, values);
-    const here = new Set(boxes.map((box) => box.value));
-    return [...values].filter((value) => !here.has(value));
+    return without(values, boxes.map((box) => box.value));
   };
   const unselect = () => {
-    for (const form of $$("form[data-kept]")) {
-      $$("[data-check]", form).forEach((box) => (box.checked = false));
-      select(form.dataset.kept, []);
-    }
+    $$("form[data-kept]").forEach(({ dataset }) => select(dataset.kept, []));
+    $$("form[data-kept] [data-check]").forEach((box) => (box.checked = false));
     prepare();
   };
   // More than an address holds are sent as a form. Those of this page are its fields already.
@@ -333,9 +344,7 @@
     const [made, ...used] = (sessionStorage.getItem(`used ${clears}`) || "").split(" ");
     if (made !== job) return;
     sessionStorage.removeItem(`used ${clears}`);
-    const values = selection(clears);
-    for (const value of used) values.delete(value);
-    select(clears, values);
+    select(clears, without(selection(clears), used));
   };
   const prepare = () => {
     for (const { dataset } of $$("[data-clears]")) clear(dataset);
@@ -348,7 +357,7 @@
       const others = form.dataset.kept ? keepSelected(form, boxes).length : 0;
       const count = boxes.filter((box) => box.checked).length;
       const said = `${count + others} selected${others ? `, ${others} of them on other pages` : ""}`;
-      for (const output of $$("[data-selected]", form)) if (output.textContent !== said) output.textContent = said;
+      for (const output of $$("[data-selected]", form)) write(output, said);
       for (const button of $$("[data-needs-selection]", form)) button.disabled = count + others === 0;
       for (const all of $$("[data-check-all]", form)) {
         all.checked = count > 0 && count === boxes.length;
@@ -360,87 +369,73 @@
       const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
       const types = boxes.filter((box) => box.closest("details") && !box.value.endsWith("*")).map((box) => box.value);
       const matched = types.filter((type) => chosen.some((filter) => (filter.endsWith("*") ? type.startsWith(filter.slice(0, -1)) : type === filter)));
-      if (said.textContent !== String(matched.length)) said.textContent = matched.length;
+      write(said, String(matched.length));
     }
     showLive();
   };
 
   const pick = (name, label, choices, now) => {
-    const select = make("select", { id: `pref-${name}`, "data-pref": name }, ...choices.map(([value, text]) => make("option", { value }, text)));
-    select.value = now;
-    return make("div", { class: "field" }, make("label", { for: `pref-${name}` }, label), select);
+    const options = choices.map(([value, text]) => make("option", { value, ...(value === now && { selected: "" }) }, text));
+    return make("div", { class: "field" }, make("label", { for: `pref-${name}` }, label), make("select", { id: `pref-${name}`, "data-pref": name }, ...options));
   };
-  const keysOn = () => preferences.get("keys") !== "off";
+  const nameOf = (link) => ($(":scope > span:not(.count)", link) || link).textContent.trim();
   const openHelp = () => {
-    $("#help")?.remove();
     const keys = [["?", "this help"], ["/", "search"], ["g, letter", "a place, see below"], ["j, k", "next and previous row"], ["Enter", "open the row"], ["x", "select the row"], ["r", `${root.dataset.again || "replay the row, or what the page is about"}; asks first`], ["c", "copy the link of the row or the page"], ["L", "live on and off"], ["Ctrl K", "go to a place or act"], ["Esc", "close, leave a field"]];
-    const places = $$("nav a[data-key]").map((link) => [`g ${link.dataset.key}`, ($(":scope > span:not(.count)", link) || link).textContent.trim()]);
-    const list = make("dl", { class: "keys" });
-    for (const [key, text] of [...keys, ...places]) list.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, text));
-    const { quotaTz } = root.dataset;
-    const whose = (name) => (name === ownZone ? ` (this computer's)` : name === quotaTz ? " (the quota's)" : "");
-    const zones = [...new Set([ownZone, "UTC", quotaTz || "UTC", zone()])].map((name) => [name, name + whose(name)]);
-    const dialog = make("dialog", { id: "help", "aria-labelledby": "help-title" }, make("h2", { id: "help-title" }, "Keys and preferences"),
+    const places = $$("nav a[data-key]").map((link) => [`g ${link.dataset.key}`, nameOf(link)]);
+    const whose = (name) => (name === ownZone ? ` (this computer's)` : name === root.dataset.quotaTz ? " (the quota's)" : "");
+    const zones = [...new Set([ownZone, "UTC", root.dataset.quotaTz || "UTC", zone()])].map((name) => [name, name + whose(name)]);
+    openMade({ id: "help", "aria-labelledby": "help-title" }, make("h2", { id: "help-title" }, "Keys and preferences"),
       make("div", { class: "fields" },
         pick("theme", "Theme", [["", "As the system"], ["light", "Light"], ["dark", "Dark"]], preferences.get("theme") || ""),
         pick("density", "Rows", [["dense", "Dense"], ["comfortable", "Comfortable"]], preferences.get("density") || "dense"),
         pick("tz", "Time zone", zones, zone()),
-        pick("keys", "Single keys", [["on", "On"], ["off", "Off"]], keysOn() ? "on" : "off")),
-      list, make("div", { class: "acts" }, make("button", { class: "btn", type: "button", "data-close": "" }, "Close"), make("a", { class: "btn quiet", href: root.dataset.preferences }, "All preferences")));
-    document.body.append(dialog);
-    open(dialog);
+        pick("keys", "Single keys", [["on", "On"], ["off", "Off"]], isOn("keys") ? "on" : "off")),
+      make("dl", { class: "keys" }, ...[...keys, ...places].flatMap(([key, text]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, text)])),
+      make("div", { class: "acts" }, make("button", { class: "btn", type: "button", "data-close": "" }, "Close"), make("a", { class: "btn quiet", href: root.dataset.preferences }, "All preferences")));
   };
 
   const openPalette = () => {
-    $("#palette")?.remove();
-    const from = document.activeElement;
     const targets = $$("nav#places a:not(.brand), main .acts :is(a, button):not(:disabled), main .tabs a").filter((element) => !element.closest("dialog"));
-    const items = targets.map((element, index) => make("li", { role: "option", id: `palette-${index}` }, ($(":scope > span:not(.count)", element) || element).textContent.trim(), make("span", { class: "muted" }, element.closest("nav#places") ? "place" : "act")));
+    const items = targets.map((element, index) => make("li", { role: "option", id: `palette-${index}` }, nameOf(element), make("span", { class: "muted" }, element.closest("nav#places") ? "place" : "act")));
     const input = make("input", { type: "search", role: "combobox", "aria-expanded": "true", "aria-controls": "palette-list", "aria-label": "Place or act", autocomplete: "off" });
     const list = make("ul", { role: "listbox", id: "palette-list", "aria-label": "Places and acts" }, ...items);
     const none = make("p", { class: "muted", role: "status" });
-    const dialog = make("dialog", { id: "palette", class: "palette", "aria-label": "Go to a place or act" }, input, list, none);
-    let at = 0;
-    const shown = () => items.filter((item) => !item.hidden);
+    let [rows, at] = [items, 0];
     const mark = (step) => {
-      const rows = shown();
       at = rows.length ? (at + step + rows.length) % rows.length : 0;
       items.forEach((item) => item.setAttribute("aria-selected", String(item === rows[at])));
       input.setAttribute("aria-activedescendant", rows[at]?.id || "");
       rows[at]?.scrollIntoView({ block: "nearest" });
     };
-    const go = (item) => item && (dialog.close(), targets[items.indexOf(item)]?.click());
+    const go = (item) => item && (list.closest("dialog").close(), targets[items.indexOf(item)]?.click());
     input.addEventListener("input", () => {
       const wanted = input.value.trim().toLowerCase();
-      items.forEach((item) => (item.hidden = !item.textContent.toLowerCase().includes(wanted)));
-      none.textContent = shown().length ? "" : "No place and no act of this page is called so.";
-      at = 0;
+      [rows, at] = [items.filter((item) => item.textContent.toLowerCase().includes(wanted)), 0];
+      list.replaceChildren(...rows);
+      none.textContent = rows.length ? "" : "No place and no act of this page is called so.";
       mark(0);
     });
     input.addEventListener("keydown", (event) => {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step) mark(step);
-      else if (event.key === "Enter") go(shown()[at]);
+      else if (event.key === "Enter") go(rows[at]);
       else return;
       event.preventDefault();
     });
     list.addEventListener("click", (event) => go(event.target.closest("li")));
-    document.body.append(dialog);
+    openMade({ id: "palette", class: "palette", "aria-label": "Go to a place or act" }, input, list, none);
     mark(0);
-    open(dialog, from);
   };
 
   const toggleLive = () => {
     if (!pace()) return;
-    prefer("live", liveWanted() ? "off" : "on");
-    live.since = new Date();
-    say(liveWanted() ? "Live is on" : "Live is off");
+    prefer("live", isOn("live") ? "off" : "on");
+    listen(isOn("live") ? "Live is on" : "Live is off");
     schedule();
   };
   const togglePause = () => {
     live.paused = live.paused ? null : new Date();
-    live.since = new Date();
-    say(live.paused ? "The page is paused" : "The page goes on");
+    listen(live.paused ? "The page is paused" : "The page goes on");
     live.paused ? schedule() : void tick();
   };
   const acts = { live: toggleLive, pause: togglePause, help: openHelp, palette: openPalette, unselect };
@@ -461,30 +456,27 @@
   // The act stays behind its form, which the link opens. What a button would do at once, a key asks about first.
   const replay = (row) => $('a.btn[href*="/replay"], a.btn[href*="action=replay"], form[action$="/resend"] button:not(:disabled)', row || $(".head", main()) || main());
   const ask = (button) => {
-    $("#ask")?.remove();
     const name = button.textContent.trim();
     const yes = make("button", { class: "btn primary", type: "button" }, name);
     yes.addEventListener("click", () => (yes.closest("dialog").close(), button.click()));
-    const dialog = make("dialog", { id: "ask", "aria-labelledby": "ask-title" }, make("h2", { id: "ask-title" }, `${name}?`),
+    openMade({ id: "ask", "aria-labelledby": "ask-title" }, make("h2", { id: "ask-title" }, `${name}?`),
       make("div", { class: "acts" }, yes, make("button", { class: "btn quiet", type: "button", "data-close": "" }, "Back")));
-    document.body.append(dialog);
-    open(dialog);
   };
   const again = (control) => (control.matches("a") ? control.click() : ask(control));
-  const copyLink = async (row) => {
-    try {
-      const url = new URL(row?.dataset.href || location.href, location.href);
-      const { since, endedSince } = main().dataset;
-      for (const [name, hours, at] of [["since", "hours", since], ["endedSince", "endedHours", endedSince]]) {
-        if (!at || !(url.searchParams.has(name) || url.searchParams.has(hours))) continue;
-        url.searchParams.delete(hours);
-        url.searchParams.set(name, at);
-      }
-      await navigator.clipboard.writeText(url.href);
-      say("The link is copied");
-    } catch {
-      say("The browser does not let this page copy. Copy the address by hand.");
+  const copyText = async (text, copied, byHand) => {
+    const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+    say(isCopied ? copied : `The browser does not let this page copy. ${byHand}`);
+    return isCopied;
+  };
+  const copyLink = (row) => {
+    const url = new URL(row?.dataset.href || location.href, location.href);
+    const { since, endedSince } = main().dataset;
+    for (const [name, hours, at] of [["since", "hours", since], ["endedSince", "endedHours", endedSince]]) {
+      if (!at || !(url.searchParams.has(name) || url.searchParams.has(hours))) continue;
+      url.searchParams.delete(hours);
+      url.searchParams.set(name, at);
     }
+    return copyText(url.href, "The link is copied", "Copy the address by hand.");
   };
   const onKey = (event) => {
     const field = event.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]");
@@ -495,7 +487,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && drag) return endDrag();
     if (event.key === "Escape" && field && !field.closest("dialog")) return field.blur();
-    if (field || $("dialog[open]") || !keysOn()) return;
+    if (field || $("dialog[open]") || !isOn("keys")) return;
     const [row, key] = [$("tr[data-at]", main()), event.key];
     if (performance.now() - afterG < 1500) {
       afterG = -Infinity;
@@ -520,14 +512,9 @@
 
   const copy = async (button) => {
     const text = button.dataset.copy ?? document.getElementById(button.dataset.copyFrom)?.textContent ?? "";
-    try {
-      await navigator.clipboard.writeText(text);
-      button.dataset.done = "";
-      setTimeout(() => delete button.dataset.done, 1500);
-      say("Copied");
-    } catch {
-      say("The browser does not let this page copy. Select the text and copy it by hand.");
-    }
+    if (!(await copyText(text, "Copied", "Select the text and copy it by hand."))) return;
+    button.dataset.done = "";
+    setTimeout(() => delete button.dataset.done, 1500);
   };
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -541,8 +528,7 @@
     event.preventDefault();
     open(document.getElementById(dialog), hit);
   });
-  document.addEventListener("change", (event) => {
-    const { target } = event;
+  document.addEventListener("change", ({ target }) => {
     if (target.dataset.pref) prefer(target.dataset.pref, target.value);
     else if (target.hasAttribute("data-check-all")) $$("[data-check]", target.form).forEach((box) => (box.checked = target.checked));
     else if (target.form?.hasAttribute("data-filters")) void visit(queryOf(target.form));
@@ -557,13 +543,12 @@
     void visit(queryOf(event.target));
   });
   document.addEventListener("keydown", onKey);
-  document.addEventListener("close", (event) => {
-    if (event.target.tagName !== "DIALOG") return;
+  document.addEventListener("close", () => {
     if (opener?.isConnected) opener.focus();
     schedule();
   }, true);
-  document.addEventListener("postrider:changed", () => void (live.running ? (live.told = true) : tick()));
   document.addEventListener("visibilitychange", () => {
+    follow();
     if (document.hidden) return clearTimeout(live.timer);
     live.since = new Date();
     void tick();
@@ -576,7 +561,6 @@
     if (event.persisted) schedule();
   });
 
-  document.body.append(notice, spoken);
   if (!preferences.get("tz")) prefer("tz", ownZone);
   if (root.dataset.tz !== zone()) rewriteTimes(document);
   $("#errors")?.focus();
@@ -593,6 +577,9 @@
     setTimeout(countDown, 1000, said, left - 1);
   };
   for (const said of $$("[data-retry]")) countDown(said, Math.max(1, Number(said.dataset.retry) || 5));
+  // In a frame: tells the page around, and no other, how high what is shown is. The frame around it would never become lower.
+  const tellHeight = () => parent.postMessage({ type: "postrider.height", height: Math.ceil(document.body.getBoundingClientRect().height) }, root.dataset.parent);
+  if (root.dataset.parent && parent !== window) new ResizeObserver(tellHeight).observe(document.body);
   prepare();
   schedule();
 })();

@@ -108,6 +108,10 @@ fn smaller(asset: &Asset) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::path::Path;
+
     use http::{HeaderName, HeaderValue};
 
     use super::*;
@@ -130,6 +134,32 @@ mod tests {
         assert_eq!(told(header::CONTENT_ENCODING), "gzip");
         assert_eq!(told(header::CONTENT_TYPE), "text/css; charset=utf-8");
         assert_eq!(told(header::VARY), "accept-encoding");
+    }
+
+    /// Ours are read by the people who change them, and by no compiler: what needs more belongs into the HTML that the server makes.
+    #[test]
+    fn our_own_scripts_have_600_lines_at_most() {
+        let foreign = include_str!("../assets/SHA256SUMS");
+        let is_ours = |path: &Path| {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap();
+            name.ends_with(".js") && !foreign.contains(name)
+        };
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let services = fs::read_dir(here.join("../../services")).unwrap();
+        let services = services.map(|service| service.unwrap().path());
+        let folders = services.chain([here.to_owned()]);
+        let scripts: Vec<_> = folders
+            .map(|folder| folder.join("assets"))
+            .filter(|folder| folder.is_dir())
+            .flat_map(|folder| fs::read_dir(folder).unwrap())
+            .map(|file| file.unwrap().path())
+            .filter(|path| is_ours(path))
+            .collect();
+        assert!(scripts.len() >= 2, "{scripts:?}");
+        let lines = scripts
+            .iter()
+            .map(|path| fs::read_to_string(path).unwrap().lines().count());
+        assert!(lines.sum::<usize>() <= 600, "{scripts:?}");
     }
 
     #[test]

@@ -58,19 +58,12 @@ pub(crate) const HOME: &str = "/app";
 
 /// What the pages load.
 static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
-    let script = |name, content| Asset {
-        name,
+    let visit = Asset {
+        name: "visit.js",
         media_type: "text/javascript; charset=utf-8",
-        content,
+        content: include_bytes!("../../assets/visit.js"),
     };
-    Assets::new(
-        "/app/assets",
-        &[
-            script("enter.js", include_bytes!("../../assets/enter.js")),
-            script("expired.js", include_bytes!("../../assets/expired.js")),
-            script("app.js", include_bytes!("../../assets/app.js")),
-        ],
-    )
+    Assets::new("/app/assets", &[visit])
 });
 
 /// A page, or what its form does.

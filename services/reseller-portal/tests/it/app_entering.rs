@@ -200,7 +200,7 @@ async fn what_ends_in_a_frame_asks_the_page_around_it_and_no_other(pool: PgPool)
     portal.clock.advance(TimeDelta::hours(8));
     assert_eq!(in_frame.get("/app").await.header("location"), "/app/expired");
     let page = in_frame.see("/app/expired").await;
-    assert!(page.contains(&asks) && page.contains("expired.js"), "{page}");
+    assert!(page.contains(&asks) && page.contains("visit.js"), "{page}");
     assert!(!page.contains("keeps no cookies"), "{page}");
     let page = own.see("/app/expired").await;
     assert!(!page.contains("data-around"), "{page}");

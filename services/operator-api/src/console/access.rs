@@ -68,16 +68,11 @@ pub(super) fn routes() -> Router<Arc<App>> {
             "/console/access/portal-links/export",
             get(export::of_portal_links),
         )
-        .route("/console/access/keys/{id}/revoke", Taken::Key.route())
         .route(
             "/console/access/keys/{id}/rotate",
             get(ask_to_rotate).post(rotate),
         )
-        .route("/console/access/visits/{id}/end", Taken::Visit.route())
-        .route(
-            "/console/access/portal-visits/{id}/end",
-            Taken::PortalVisit.route(),
-        )
+        .merge(taken::routes())
 }
 
 #[derive(Template)]

@@ -22,7 +22,6 @@ use http_api::paging::List;
 use http_api::{FieldProblem, Id, Params, Payload, Problem, ReadParams};
 use uuid::Uuid;
 
-use self::taken::Taken;
 use super::act::{ActForm, Asked, needed_note};
 use super::frame::{Frame, Page};
 use super::visit::Fields;

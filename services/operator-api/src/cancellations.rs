@@ -1,7 +1,7 @@
 //! `POST /cancellations`: cancelling what waits by a filter, so many at once.
 //!
 //! What matches is found along the lists of what waits, and cancelled in one transaction with one entry in the audit log. It is bounded instead of
-//! a job: what waits moves by itself, and a job about it would race with the lanes for as long as it runs. Asked again, it goes on.
+//! a job (ADR 0082): what waits moves by itself, and a job about it would race with the lanes for as long as it runs. Asked again, it goes on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -78,10 +78,7 @@
     const on = isLive();
     const since = live.paused ? `is paused since ${formatTime(live.paused, "time")}` : `listens since ${formatTime(live.since, "time")}`;
     for (const said of $$("[data-listens]", main())) write(said, ` It ${!on || live.failures ? "does not listen now" : since}.`);
-    for (const pause of $$('[data-act="pause"]', main())) {
-      write(pause, live.paused ? "Go on" : "Pause");
-      pause.hidden = !on;
-    }
+    $$('[data-act="pause"]', main()).forEach((pause) => (write(pause, live.paused ? "Go on" : "Pause"), (pause.hidden = !on)));
     button.hidden = pace() === 0;
     button.setAttribute("aria-pressed", String(on));
     button.dataset.state = !on ? "off" : live.failures ? "lost" : isHeld() ? "held" : "on";
@@ -95,10 +92,7 @@
     showLive();
     follow();
   };
-  const listen = (said) => {
-    live.since = new Date();
-    say(said);
-  };
+  const listen = (said) => say(said, void (live.since = new Date()));
   const lost = (text) => say(text, Boolean(++live.failures));
   const end = (text) => say(text, (live.ended = true));
   const tick = async () => {
@@ -571,12 +565,17 @@
     places.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
     places.scrollTop += Math.max(0, inner.bottom - outer.bottom);
   }
-  const countDown = (said, left) => {
-    if (left <= 0) return location.reload();
-    said.textContent = `Trying again in ${left} s.`;
-    setTimeout(countDown, 1000, said, left - 1);
-  };
-  for (const said of $$("[data-retry]")) countDown(said, Math.max(1, Number(said.dataset.retry) || 5));
+  for (const said of $$("[data-retry]")) {
+    let left = Math.max(1, Number(said.dataset.retry) || 5);
+    setInterval(() => (left > 0 ? write(said, `Trying again in ${left--} s.`) : location.reload()), 1000);
+  }
+  // A form that goes on by itself, as the answer of the one before it; not where a browser goes back to it or loads it again.
+  const going = $("form[data-goes-on]");
+  if (going && performance.getEntriesByType("navigation")[0]?.type === "navigate") {
+    root.dataset.going = "";
+    const next = setTimeout(() => going.requestSubmit(), 500);
+    acts.stop = () => (clearTimeout(next), window.stop(), delete root.dataset.going, $("#go-on").focus());
+  }
   // In a frame: tells the page around, and no other, how high what is shown is. The frame around it would never become lower.
   const tellHeight = () => parent.postMessage({ type: "postrider.height", height: Math.ceil(document.body.getBoundingClientRect().height) }, root.dataset.parent);
   if (root.dataset.parent && parent !== window) new ResizeObserver(tellHeight).observe(document.body);

@@ -58,6 +58,8 @@ pub(super) struct Asked {
     pub(super) choices: Vec<(String, String)>,
     /// Whether several can be chosen, as words of `value` with blanks between them.
     pub(super) is_several: bool,
+    /// Whether it is of use only where scripts run, and shown only there.
+    pub(super) needs_script: bool,
 }
 
 impl Asked {

@@ -3,6 +3,7 @@
 mod cancel;
 mod cancel_many;
 mod export;
+mod going_on;
 mod rows;
 mod sums;
 

@@ -1,7 +1,7 @@
 //! Cancelling what waits by a filter, over the API and on the console.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::push::PushState;
+use domain::push::{PushId, PushState};
 use serde_json::{Value, json};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
@@ -16,6 +16,22 @@ async fn pushes(rig: &Rig, state: PushState, count: usize) {
         let push = PushRow::in_state(state).created_at(accepted_at);
         push.make(&rig.it.pool).await;
     }
+}
+
+/// So many scheduled pushes that were accepted an hour ago.
+pub(crate) async fn scheduled(rig: &Rig, count: i32) {
+    let accepted_at = rig.now() - TimeDelta::hours(1);
+    let many = "INSERT INTO push_notifications (id, status, platform, push_key, message, cron_expression, next_attempt_at, created_at)
+        SELECT (left(replace($1::uuid::text, '-', ''), 13) || left(md5(n::text), 3) || '8' || right(md5(n::text), 15))::uuid,
+               'SCHEDULED', 'IOS', 'device-1', 'Hello', '* * * * * ?', $2::timestamptz + interval '1 year', $2::timestamptz
+        FROM generate_series(1, $3::integer) AS n";
+    sqlx::query(many)
+        .bind(PushId::at(accepted_at).uuid())
+        .bind(accepted_at)
+        .bind(count)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
 }
 
 async fn cancel(rig: &Rig, body: Value) -> Value {
@@ -238,6 +254,28 @@ async fn a_whole_lane_and_what_does_not_wait_are_not_meant(rig: &Rig) {
     assert_eq!(fields(&all_at_once), ["lane", "filter.status", "note"]);
 }
 
+/// Where the form of a page is sent to.
+fn action_of(html: &str) -> String {
+    let (_, form) = html
+        .split_once("class=\"form\" method=\"post\" action=\"")
+        .unwrap();
+    let (action, _) = form.split_once('"').unwrap();
+    action.replace("&#38;", "&").replace("&amp;", "&")
+}
+
+/// What the form of a page that goes on sends by itself.
+fn next_fields(html: &str) -> Vec<(&str, &str)> {
+    let (_, form) = html.split_once(" data-goes-on>").expect("a form that goes on");
+    let (form, _) = form.split_once("</form>").unwrap();
+    let inputs = form.split("<input type=\"hidden\" name=\"").skip(1);
+    let fields = inputs.map(|input| {
+        let (name, rest) = input.split_once("\" value=\"").unwrap();
+        let (value, _) = rest.split_once('"').unwrap();
+        (name, value)
+    });
+    fields.collect()
+}
+
 #[testkit::test]
 async fn the_console_counts_before_it_cancels(rig: &Rig) {
     pushes(rig, PushState::Scheduled, 2).await;
@@ -268,15 +306,7 @@ async fn the_console_counts_before_it_cancels(rig: &Rig) {
             "counted=2",
         ],
     );
-    let (_, action) = form
-        .split_once("class=\"form\" method=\"post\" action=\"")
-        .unwrap();
-    let action = action
-        .split('"')
-        .next()
-        .unwrap()
-        .replace("&#38;", "&")
-        .replace("&amp;", "&");
+    let action = action_of(&form);
     assert!(
         action.contains("until="),
         "what comes later is not meant: {action}"
@@ -295,4 +325,77 @@ async fn the_console_counts_before_it_cancels(rig: &Rig) {
     assert_eq!((none.status, none.header("location")), (303, "/console/waiting"));
     let page = operator.see("/console/waiting").await;
     holds(&page, &["there is nothing to cancel"]);
+}
+
+#[testkit::test]
+async fn the_console_goes_on_until_none_is_left_where_that_is_chosen(rig: &Rig) {
+    scheduled(rig, 10_100).await;
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let form = operator
+        .see("/console/waiting/cancel?lane=push&status=SCHEDULED")
+        .await;
+    let chosen = [
+        "<h1>Cancel 5,000 pushes</h1>",
+        "5,100 more match",
+        // Where no script runs there is no such choice.
+        "<div class=\"field script\">",
+        "name=\"goOn\" value=\"on\"",
+        "Go on until none is left",
+    ];
+    holds(&form, &chosen);
+
+    let agreed = [("name", "5000"), ("note", "called off")];
+    let (to, page) = operator.act(&action_of(&form), &agreed).await;
+    assert!(to.starts_with("/console/waiting/cancel?"), "{to}");
+    let next_click = [
+        "5,000 were cancelled and will not be sent.",
+        "<h1>Cancel 5,000 pushes</h1>",
+        " 100 more match",
+    ];
+    holds(&page, &next_click);
+
+    let action = action_of(&page);
+    let page = operator.refused(&action, &[agreed[0], ("goOn", "on")], 422).await;
+    holds(
+        &page,
+        &["The note is needed", "name=\"goOn\" value=\"on\" checked"],
+    );
+    let accepted_later =
+        PushRow::in_state(PushState::Scheduled).created_at(rig.now() + TimeDelta::seconds(1));
+    accepted_later.make(&rig.it.pool).await;
+    let first = operator
+        .post(&action, &[agreed[0], agreed[1], ("goOn", "on")])
+        .await;
+    assert_eq!(first.status, 200, "{first:?}");
+    let goes_on = [
+        "<h1>Cancelling pushes</h1>",
+        "5,000 were cancelled and will not be sent. 100 are left.",
+        " data-goes-on>",
+    ];
+    holds(&first.html, &goes_on);
+    assert_eq!(action_of(&first.html), action, "the same is asked for");
+    let last = operator.post(&action, &next_fields(&first.html)).await;
+    assert_eq!(last.status, 200, "{last:?}");
+    holds(
+        &last.html,
+        &["5,100 were cancelled and will not be sent. No more match."],
+    );
+    assert!(!last.html.contains("data-goes-on"), "{}", last.html);
+
+    assert_eq!(
+        rig.all("/pushes?status=SCHEDULED", 10).await.len(),
+        1,
+        "what came after the count is left alone"
+    );
+    let log = rig.all("/audit?action=push.cancel-many", 10).await;
+    let mut cancelled: Vec<_> = log
+        .iter()
+        .map(|entry| entry["details"]["cancelled"].as_u64().unwrap())
+        .collect();
+    cancelled.sort_unstable();
+    assert_eq!(cancelled, [100, 5_000, 5_000]);
+    assert!(
+        log.iter().all(|entry| entry["note"] == json!("called off")),
+        "{log:?}"
+    );
 }

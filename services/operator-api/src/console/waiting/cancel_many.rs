@@ -13,6 +13,7 @@ use store::Lane;
 use url::form_urlencoded;
 use uuid::Uuid;
 
+use super::going_on::{self, SoFar, came_of, none, rest};
 use super::{ALL_THAT_WAITS, WAITING, WaitingParams};
 use crate::app::App;
 use crate::cancellations::{self, CancellationDocument, CancellationPayload, WaitingFilter};
@@ -136,16 +137,6 @@ impl Chosen {
     }
 }
 
-/// What is said where none was found.
-fn none(counted: &CancellationDocument) -> &'static str {
-    match counted.more {
-        false => "Nothing that waits matches any more, so that there is nothing to cancel.",
-        true => {
-            "None of those that were looked at matches, and not all were: restrict it further, by a status, a reseller or times."
-        }
-    }
-}
-
 /// What is said of those that match after the ones that are cancelled at once.
 fn more(counted: &CancellationDocument) -> String {
     let least = match (counted.more, counted.left_at_least, counted.left) {
@@ -158,14 +149,19 @@ fn more(counted: &CancellationDocument) -> String {
     format!(" {least}{left} more match: they are counted again after these.")
 }
 
-fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActForm {
-    let (count, is_push) = (counted.matching, chosen.is_push());
-    let many = match (is_push, count) {
+/// What so many of a lane are called.
+fn many(is_push: bool, count: u64) -> &'static str {
+    match (is_push, count) {
         (true, 1) => "push",
         (true, _) => "pushes",
         (false, 1) => "notification",
         (false, _) => "notifications",
-    };
+    }
+}
+
+fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActForm {
+    let (count, is_push) = (counted.matching, chosen.is_push());
+    let many = many(is_push, count);
     let by_status: Vec<_> = counted
         .by_status
         .iter()
@@ -224,6 +220,7 @@ fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActFo
         },
         is_dangerous: true,
         expected: (count > TYPED_ABOVE).then(|| count.to_string()),
+        fields: counted.more.then(going_on::asked).into_iter().collect(),
         ..ActForm::new(frame, format!("{HERE}?{action}"), chosen.back().to_owned())
     }
 }
@@ -254,45 +251,40 @@ async fn cancel(
         false => Ok(()),
     };
     let payload = chosen.payload(fields.get("note").map(str::to_owned), false)?;
+    let so_far = SoFar::read(&fields)?;
     let cancelled = match agreed {
         Ok(()) => Box::pin(cancellations::create(operator.clone(), Payload(payload))).await,
         Err(problem) => Err(problem),
     };
-    match cancelled {
-        Ok(Json(done_now)) => {
-            let left = done_now.matching - done_now.cancelled.min(done_now.matching);
-            let rest = match left {
-                0 => String::new(),
-                left => format!(" {} being sent or had ended.", frame.of(left, "was", "were")),
-            };
-            let delivered = match done_now.delivered {
-                0 => String::new(),
-                delivered => format!(
-                    " {} of them had been delivered before, and that stays so.",
-                    frame.number(delivered)
-                ),
-            };
-            let (back, more) = if done_now.more && done_now.cancelled > 0 {
-                (
-                    frame.with("counted", ""),
-                    " More wait that match: they are counted here.",
-                )
-            } else {
-                (chosen.back().to_owned(), "")
-            };
-            let cancelled = match done_now.cancelled {
-                0 => "None was cancelled.".to_owned(),
-                1 => "1 was cancelled and will not be sent.".to_owned(),
-                many => format!("{} were cancelled and will not be sent.", frame.number(many)),
-            };
-            let said = format!("{cancelled}{delivered}{rest}{more}");
-            Ok(done_if(done_now.cancelled > 0, &back, &said))
+    let about = (many(chosen.is_push(), 0), chosen.back());
+    match (cancelled, so_far) {
+        (Ok(Json(done_now)), Some(so_far)) => Ok(going_on::after(frame, about, (&fields, so_far), &done_now)),
+        (Ok(Json(done_now)), None) => Ok(done_once(&frame, &chosen, &done_now)),
+        (Err(problem), Some(so_far)) if so_far.has_begun() => {
+            Ok(going_on::stopped(frame, about, (&fields, so_far), problem))
         }
-        Err(problem) => {
+        (Err(problem), _) => {
             let counted = count(&operator, &chosen).await?;
             form(&frame, &chosen, &counted).again(frame, &fields, problem)
         }
     }
+}
+
+/// Says what was done, where a person goes on or does not: on the list, or where those that are left are counted.
+fn done_once(frame: &Frame, chosen: &Chosen, done_now: &CancellationDocument) -> Response {
+    let (back, more) = if done_now.more && done_now.cancelled > 0 {
+        (
+            frame.with("counted", ""),
+            " More wait that match: they are counted here.",
+        )
+    } else {
+        (chosen.back().to_owned(), "")
+    };
+    let (came, rest) = (
+        came_of(frame, done_now.cancelled, done_now.delivered),
+        rest(frame, done_now),
+    );
+    done_if(done_now.cancelled > 0, &back, &format!("{came}{rest}{more}"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde_json::json;
 use sqlx::PgPool;
 
 use super::{JOBS, begin, entries, rig_with, signed_in};
+use crate::cancellations::scheduled;
 use crate::console::{Browser, holds};
 
 #[testkit::test]
@@ -136,6 +137,54 @@ async fn discarding_many_needs_a_person_who_has_just_shown_who_it_is(pool: PgPoo
     );
     assert!(entries(&rig, "dead-letter-job").await.is_empty());
     browser.act(JOBS, &fields("replay")).await;
+}
+
+#[testkit::test]
+async fn cancelling_that_goes_on_stops_for_a_person_who_has_to_show_who_it_is(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.authenticated_ago = 301);
+    let browser = signed_in(&rig, &provider, "on-call").await;
+    scheduled(&rig, 1_001).await;
+    let form = "/console/waiting/cancel?lane=push&status=SCHEDULED&counted=1001";
+    let fields = [
+        ("goOn", "on"),
+        ("name", "1001"),
+        ("note", "a test"),
+        ("cancelled", "5000"),
+        ("left", "1001"),
+    ];
+    let page = browser.refused(form, &fields[..3], 403).await;
+    holds(
+        &page,
+        &["Show once more who you are", "name=\"goOn\" value=\"on\""],
+    );
+    let page = browser.refused(form, &fields, 403).await;
+    let start = "/console/sign-in/start?again=1&#38;next=%2Fconsole%2Fwaiting%2Fcancel";
+    holds(
+        &page,
+        &[
+            "5,000 were cancelled and will not be sent. 1,001 are left.",
+            "It has stopped",
+            "you have signed in more than five minutes ago",
+            start,
+            "id=\"go-on\"",
+            "name=\"cancelled\" value=\"5000\"",
+            "name=\"note\" value=\"a test\"",
+        ],
+    );
+    assert!(!page.contains("data-goes-on"), "{page}");
+    assert!(entries(&rig, "push.cancel-many").await.is_empty());
+
+    provider.change(|mood| mood.authenticated_ago = 1);
+    let back = begin(&browser, &provider, &start.replace("&#38;", "&")).await;
+    assert_eq!(browser.get(&back).await.status, 303);
+    let answer = browser.post(form, &fields).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    holds(
+        &answer.html,
+        &["6,001 were cancelled and will not be sent. No more match."],
+    );
+    assert_eq!(entries(&rig, "push.cancel-many").await.len(), 1);
 }
 
 #[testkit::test]

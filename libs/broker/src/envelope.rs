@@ -17,9 +17,9 @@
 //! | `traceparent` | string, optional | W3C trace context of the process that handed it over |
 //! | `more` | array, optional | further rows of the same kind that were handed over together: `[id, group, traceparent]` each, the last two as above or `null` |
 //!
-//! A server's work is for messages, not for rows: what is committed together travels together, up to
-//! [`TOGETHER_MAX`] rows. They share the message's fate: it is confirmed or refused for all of them, comes again with all
-//! of them, and is acknowledged when none of them needs it any longer.
+//! A server's work is for messages, not for rows: what is committed together travels together, as many rows as fit into
+//! a body. They share the message's fate: it is confirmed or refused for all of them, comes again with all of them, and is
+//! acknowledged when none of them needs it any longer.
 //!
 //! The same facts are repeated as AMQP properties for people and tools that look at queues, and are never
 //! read back: `content_type` is `application/json`, `message_id` is `id`, `type` is `kind`, `timestamp` is
@@ -40,6 +40,8 @@
 //! A reader that does not know `more` handles the first row and leaves the others to their leases, which costs them a
 //! minute. So `more` is written only where every reader has said that it knows it, see [`crate::Broker::share_messages`].
 
+use std::ops::Range;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -54,10 +56,16 @@ pub use kind::Kind;
 
 /// The version that this crate writes and reads.
 pub const VERSION: u16 = 1;
-/// Longest body that is read. A valid one of this version has about 250 bytes for its first row and 140 for each further one.
+/// Longest body that is read.
 pub const MAX_BYTES: usize = 4096;
-/// Most rows that one message names: so many fit into [`MAX_BYTES`], with their traces.
-pub const TOGETHER_MAX: usize = 24;
+/// Most rows that one message names: so many fit into [`MAX_BYTES`] when none of them has a trace; with traces 28 do.
+pub const TOGETHER_MAX: usize = 1 + (MAX_BYTES - FIRST_BYTES) / FURTHER_BYTES;
+/// What a body with one row takes at most, without a trace.
+const FIRST_BYTES: usize = 184;
+/// What a further row takes of a body at most, without a trace, whose quotes take no more than `null` does.
+const FURTHER_BYTES: usize = 85;
+/// The field of the first row's trace, without the trace.
+const TRACE_FIELD_BYTES: usize = r#""traceparent":"","#.len();
 
 /// What a message says of a row: its name, and when and by which trace it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,6 +202,37 @@ impl Envelope {
     pub(crate) fn valid_traceparent(&self) -> Option<&str> {
         self.traceparent.as_deref().filter(|value| is_traceparent(value))
     }
+
+    /// What it takes at most of a body that it begins.
+    fn first_bytes(&self) -> usize {
+        let trace = self.traceparent.as_deref();
+        FIRST_BYTES + trace.map_or(0, |trace| TRACE_FIELD_BYTES + trace.len())
+    }
+
+    /// What it takes at most of a body that another row began.
+    fn further_bytes(&self) -> usize {
+        FURTHER_BYTES + self.traceparent.as_deref().map_or(0, str::len)
+    }
+}
+
+/// The places of what goes into each message when these, all of the same kind, share messages: as many as fit, in their order.
+pub(crate) fn together(envelopes: &[Envelope]) -> Vec<Range<usize>> {
+    let mut messages: Vec<Range<usize>> = Vec::new();
+    let mut bytes = 0;
+    for (place, envelope) in envelopes.iter().enumerate() {
+        let further = envelope.further_bytes();
+        match messages.last_mut() {
+            Some(message) if bytes + further <= MAX_BYTES => {
+                message.end += 1;
+                bytes += further;
+            }
+            _ => {
+                messages.push(place..place + 1);
+                bytes = envelope.first_bytes();
+            }
+        }
+    }
+    messages
 }
 
 #[cfg(test)]
@@ -270,9 +309,42 @@ mod tests {
                 + &format!(r#"["00000000-0000-0000-0000-000000000009",{group},null],"#)
                 + &format!(r#"["00000000-0000-0000-0000-00000000000a",{group},"{TRACE}"]]}}"#)
         );
-        let most = vec![one(7, Some(TRACE)); TOGETHER_MAX];
-        let body = most[0].encode_with(&most[1..]);
-        assert_eq!(Envelope::decode(&body).expect("it fits"), most);
+    }
+
+    #[test]
+    fn as_many_rows_share_a_message_as_fit_with_their_traces() {
+        // With as many digits as a time has.
+        let at = DateTime::from_timestamp(1_700_000_000, 123_456_789).expect("in range");
+        let id = Uuid::from_u128(u128::MAX);
+        let one = |trace: Option<&str>| Envelope::notification(id, id, at, trace.map(str::to_owned));
+        let (plain, traced) = (one(None), one(Some(TRACE)));
+        let long = one(Some(&format!(
+            "{}-{}",
+            TRACE.replacen("00", "01", 1),
+            "x".repeat(72)
+        )));
+        assert!(long.traceparent.is_some(), "the longest that is passed on");
+        let three = [plain.clone(), traced.clone(), long.clone()];
+        let mixed = three.iter().cycle().take(180).cloned().collect();
+        for (all, first) in [
+            (vec![plain; 100], TOGETHER_MAX),
+            (vec![traced; 100], 28),
+            (vec![long; 100], 18),
+            (mixed, 27),
+        ] {
+            let messages = together(&all);
+            assert_eq!(messages.first(), Some(&(0..first)));
+            assert!(
+                messages.iter().cloned().flatten().eq(0..all.len()),
+                "each goes once"
+            );
+            for message in messages {
+                let rows = &all[message];
+                let body = rows[0].encode_with(&rows[1..]);
+                assert_eq!(Envelope::decode(&body).expect("it fits"), rows);
+            }
+        }
+        assert!(together(&[]).is_empty());
     }
 
     #[test]

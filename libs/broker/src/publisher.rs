@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use crate::envelope::TOGETHER_MAX;
+use crate::envelope::together;
 use crate::link::{Link, Links};
 use crate::message::Message;
 use crate::{Envelope, Kind, Queue};
@@ -146,11 +146,10 @@ impl Publisher {
             && envelopes
                 .iter()
                 .all(|envelope| envelope.kind == Kind::Notification);
-        let most = if sharing { TOGETHER_MAX } else { 1 };
-        let starts = (0..envelopes.len()).step_by(most);
-        starts
-            .map(|start| start..envelopes.len().min(start + most))
-            .collect()
+        if sharing {
+            return together(envelopes);
+        }
+        (0..envelopes.len()).map(|place| place..place + 1).collect()
     }
 
     /// Whether messages would be taken now: connected, and not blocked by the server.

@@ -73,18 +73,7 @@ impl Store {
         queued: bool,
         queue_lease: Duration,
     ) -> Result<Vec<InsertedEvent>, Error> {
-        let mut connection = self.resting.take().await?;
-        if events.iter().all(|event| event.keys.is_empty()) {
-            let all: Vec<&NewEvent> = events.iter().collect();
-            let fanned = insert(&mut connection, &all, queued, queue_lease).await?;
-            connection.rest();
-            return Ok(answers(events, fanned, &HashMap::new()));
-        }
-        let mut transaction = connection.begin().await?;
-        let inserted = insert_new(&mut transaction, events, queued, queue_lease).await?;
-        transaction.commit().await?;
-        connection.rest();
-        Ok(inserted)
+        self.insert_unless(|_| false, events, queued, queue_lease).await
     }
 
     /// As [`Store::insert_events`], for events that one caller handed in as one: when a key of any of them belongs to
@@ -95,16 +84,34 @@ impl Store {
         queued: bool,
         queue_lease: Duration,
     ) -> Result<Vec<InsertedEvent>, Error> {
-        let mut transaction = self.pool.begin().await?;
+        let refused = |answer: &InsertedEvent| matches!(answer, InsertedEvent::KeyReused(_));
+        self.insert_unless(refused, events, queued, queue_lease).await
+    }
+
+    /// Stores a batch, or nothing of it when any of its answers is `refused`.
+    async fn insert_unless(
+        &self,
+        refused: fn(&InsertedEvent) -> bool,
+        events: &[NewEvent],
+        queued: bool,
+        queue_lease: Duration,
+    ) -> Result<Vec<InsertedEvent>, Error> {
+        let mut connection = self.resting.take().await?;
+        // Without keys nothing is known of any, and one statement is a transaction by itself.
+        if events.iter().all(|event| event.keys.is_empty()) {
+            let all: Vec<&NewEvent> = events.iter().collect();
+            let fanned = insert(&mut connection, &all, queued, queue_lease).await?;
+            connection.rest();
+            return Ok(answers(events, fanned, &HashMap::new()));
+        }
+        let mut transaction = connection.begin().await?;
         let inserted = insert_new(&mut transaction, events, queued, queue_lease).await?;
-        if inserted
-            .iter()
-            .any(|answer| matches!(answer, InsertedEvent::KeyReused(_)))
-        {
+        if inserted.iter().any(refused) {
             transaction.rollback().await?;
         } else {
             transaction.commit().await?;
         }
+        connection.rest();
         Ok(inserted)
     }
 }

@@ -7,6 +7,7 @@ use store::webhook::{EventKey, InsertedEvent, NewEvent};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
+use crate::resting::two_idle;
 use crate::scene::{LONG, count};
 
 /// An event of the reseller `acme`.
@@ -104,6 +105,16 @@ async fn two_batches_with_the_same_names_at_once_are_one(pool: PgPool) {
     };
     assert_eq!(new(one.unwrap()) + new(other.unwrap()), 3);
     assert_eq!(rows(&pool).await, [3, 0, 3]);
+}
+
+#[testkit::database_test]
+async fn the_connection_of_a_batch_rests_for_the_next(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    for batch in [[event("domain.created")], [named("a", 1)]] {
+        two_idle(&pool).await;
+        store.insert_events_together(&batch, true, LONG).await.unwrap();
+        assert_eq!(pool.num_idle(), 1, "{batch:?}");
+    }
 }
 
 #[testkit::database_test]

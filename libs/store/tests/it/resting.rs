@@ -13,7 +13,7 @@ fn batch() -> [NewPush; 1] {
 }
 
 /// Has two connections of the pool open, and none in use.
-async fn two_idle(pool: &PgPool) {
+pub(crate) async fn two_idle(pool: &PgPool) {
     eventually("two idle connections", async || {
         if pool.size() < 2 {
             drop(tokio::try_join!(pool.acquire(), pool.acquire()).unwrap());

@@ -278,7 +278,9 @@ async fn a_fan_out_that_fails_leaves_nothing_behind(pool: PgPool) {
     SubscriptionRow::active().make(&pool).await;
     let (first, mut twice) = (event("domain.created"), event("domain.created"));
     twice.id = first.id;
-    assert!(store.insert_events(&[first, twice], true, LONG).await.is_err());
+    let batch = [first, twice];
+    assert!(store.insert_events(&batch, true, LONG).await.is_err());
+    assert!(store.insert_events_together(&batch, true, LONG).await.is_err());
     for table in ["events", "notifications", "event_keys"] {
         assert_eq!(count(&pool, table).await, 0, "{table}");
     }

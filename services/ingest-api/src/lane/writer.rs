@@ -17,7 +17,7 @@ use telemetry::Metric;
 use telemetry::traces::Span;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
-use tokio::time::{timeout, timeout_at};
+use tokio::time::{sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::gate::Gate;
@@ -236,18 +236,23 @@ async fn take<T>(entries: &mut mpsc::Receiver<T>, limit: usize, closing: &Cancel
     batch
 }
 
-/// Takes what else comes until then, and what fits.
+/// Takes what else comes until then, and what fits. It sleeps meanwhile: to be woken by each row would cost each of them a wake-up.
 async fn gather<T>(entries: &mut mpsc::Receiver<T>, batch: &mut Vec<T>, limit: usize, until: Instant) {
-    let taking =
-        async { while batch.len() < limit && entries.recv_many(batch, limit - batch.len()).await > 0 {} };
-    // What was taken when the time is over stays taken.
-    let _ = timeout_at(until.into(), taking).await;
+    take_ready(entries, batch, limit);
+    if batch.len() < limit {
+        sleep_until(until.into()).await;
+        take_ready(entries, batch, limit);
+    }
 }
 
 /// Lets the tasks that are ready to run go first, and takes what they have sent. The first row of a burst wakes the writer
 /// before the rest is sent; without this every burst would begin with a batch of one.
 async fn top_up<T>(entries: &mut mpsc::Receiver<T>, batch: &mut Vec<T>, limit: usize) {
     tokio::task::yield_now().await;
+    take_ready(entries, batch, limit);
+}
+
+fn take_ready<T>(entries: &mut mpsc::Receiver<T>, batch: &mut Vec<T>, limit: usize) {
     while batch.len() < limit
         && let Ok(entry) = entries.try_recv()
     {

@@ -50,6 +50,10 @@ const PACES: &[Pace] = &[
 ];
 /// Notifications that may wait in the scheduler. What exceeds it goes back to the database.
 const BUFFER: usize = 2_048;
+/// Notifications that may be on their way back to the database; while there are more, no further messages are read. What the client of the
+/// broker has prefetched takes a hundred bytes for each, what is read takes five times as many, and of a full queue more than a hundred
+/// thousand are prefetched.
+const ASIDE: usize = 2 * BUFFER;
 /// Outcomes that may wait to be recorded.
 const OUTBOX: usize = 1_024;
 /// How long the database may take to put notifications aside before it counts as away.
@@ -113,6 +117,8 @@ pub(crate) struct RunLoop {
     under_way: Gauge,
     fetching: usize,
     pub(crate) settling: usize,
+    /// Notifications that are being put into the database.
+    aside: usize,
     pub(crate) done: mpsc::UnboundedSender<Done>,
     outbox: mpsc::Sender<AttemptResult>,
 }
@@ -204,6 +210,7 @@ impl Engine {
             under_way: Metric::DeliveriesInFlight.gauge(&[("lane", self.lane.label())]),
             fetching: 0,
             settling: 0,
+            aside: 0,
             done,
             outbox,
         }
@@ -233,7 +240,7 @@ impl RunLoop {
                         self.handle(done);
                     }
                 }
-                deliveries = consumer.next_batch(BATCH) => match deliveries {
+                deliveries = consumer.next_batch(BATCH), if self.aside <= ASIDE => match deliveries {
                     Some(deliveries) => self.buffer(deliveries).await,
                     None => return shutdown.cancelled().await,
                 },
@@ -268,11 +275,12 @@ impl RunLoop {
             return;
         }
         self.settling += 1;
+        self.aside += over.len();
         let claimer = self.claimer.clone();
         let mut subscriptions: Vec<Uuid> = over.iter().map(|turn| turn.subscription).collect();
         subscriptions.sort_unstable();
         subscriptions.dedup();
-        let putting = UnderWay::new(Done::PutAside(subscriptions), self.done.clone());
+        let putting = UnderWay::new(Done::PutAside(subscriptions, over.len()), self.done.clone());
         tokio::spawn(async move {
             spill(&claimer, over, why).await;
             drop(putting);
@@ -334,8 +342,9 @@ impl RunLoop {
         match done {
             Done::Attempted(subscription) => self.scheduler.release(subscription, 1),
             Done::Settled => self.settling -= 1,
-            Done::PutAside(subscriptions) => {
+            Done::PutAside(subscriptions, count) => {
                 self.settling -= 1;
+                self.aside -= count;
                 for subscription in subscriptions {
                     self.scheduler.note_put_aside(subscription);
                 }

@@ -16,8 +16,8 @@ pub(crate) enum Done {
     Probed(Fetch, Option<Claimed>),
     /// An attempt is over, or was dropped.
     Attempted(Uuid),
-    /// Something of each of these was put into the database, unless that failed.
-    PutAside(Vec<Uuid>),
+    /// Something of each of these was put into the database, so many notifications in all, unless that failed.
+    PutAside(Vec<Uuid>, usize),
     Settled,
 }
 

@@ -48,6 +48,7 @@ use std::time::Duration;
 use crate::resting::Resting;
 use crate::session::Sessions;
 use crate::webhook::LineTerms;
+use sqlx::Connection as _;
 use sqlx::migrate::{Migration, Migrator};
 use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -279,7 +280,13 @@ fn open_pool(settings: &Settings, most: u32, host: &PgConnectOptions, sessions: 
         // pool for as long as the proxy is cut.
         .after_release(move |connection, _| {
             let sessions = Arc::clone(&released);
-            Box::pin(async move { sessions.is_usable(connection).await })
+            Box::pin(async move {
+                let usable = sessions.is_usable(connection).await?;
+                // They have grown to the largest statement that it was ever sent, several megabytes for a large batch of events, and
+                // the pool leaves them so.
+                connection.shrink_buffers();
+                Ok(usable)
+            })
         })
         .connect_lazy_with(host.clone())
 }

@@ -22,14 +22,19 @@ attempt AS (
         error_type = c.error_type, error = c.error, fingerprint = c.fingerprint
     FROM completed c
     WHERE a.notification_id = c.id AND a.number = c.attempts),
--- What began before the present state says nothing about it: it may have been at another endpoint.
+-- What began before the present state says nothing about it: it may have been at another endpoint. Whether any of them began later
+-- shows in the latest, so that each subscription is looked at once and not for each of its notifications.
 signals AS (
-    SELECT c.subscription_id, bool_or(c.health = 'SUCCESS') AS success
-    FROM completed c JOIN subscriptions s ON s.id = c.subscription_id
-    WHERE c.started_at >= s.state_changed_at AND c.health IN ('SUCCESS', 'FAILURE')
+    SELECT c.subscription_id, coalesce(c.succeeded_at >= s.state_changed_at, false) AS success
+    FROM (SELECT subscription_id, max(started_at) AS tried_at,
+                 max(started_at) FILTER (WHERE health = 'SUCCESS') AS succeeded_at
+          FROM completed WHERE health IN ('SUCCESS', 'FAILURE') GROUP BY subscription_id) AS c
+    -- `OFFSET 0` keeps it behind what was completed, as in the fast claim.
+    CROSS JOIN LATERAL (
+        SELECT state_changed_at, failing_since FROM subscriptions WHERE id = c.subscription_id OFFSET 0) AS s
+    WHERE c.tried_at >= s.state_changed_at
       -- Success alone is news only to those that have failed.
-      AND (NOT $14 OR s.failing_since IS NOT NULL)
-    GROUP BY c.subscription_id),
+      AND (NOT $14 OR s.failing_since IS NOT NULL)),
 touched AS (
     SELECT s.id, s.state AS previous, g.success AS healed
     FROM signals g JOIN subscriptions s ON s.id = g.subscription_id

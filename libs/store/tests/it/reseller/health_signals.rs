@@ -6,6 +6,7 @@ use domain::notification::{DeliveryOutcome, FailureKind, NotificationState};
 use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
 use store::Store;
+use store::webhook::DeliveryCompletion;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -153,6 +154,55 @@ async fn who_redirects_or_is_gone_is_deactivated_at_once_and_told_once(pool: PgP
             assert_eq!(mail.data["previous"], state.as_str());
             assert_eq!(mail.data["reason"], reason);
         }
+    }
+}
+
+#[testkit::database_test]
+async fn attempts_that_began_before_the_present_state_say_nothing_beside_later_ones(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let (changed, failing) = (noon(), noon() - TimeDelta::hours(1));
+    let (before, after) = (changed - TimeDelta::minutes(1), changed + TimeDelta::minutes(1));
+    let at = changed + TimeDelta::minutes(2);
+    for (outcomes, since, expected) in [
+        (
+            vec![(before, answered(200)), (after, timed_out())],
+            None,
+            Some(at),
+        ),
+        (
+            vec![(before, answered(200)), (after, timed_out())],
+            Some(failing),
+            Some(failing),
+        ),
+        (
+            vec![(before, timed_out()), (after, answered(200))],
+            Some(failing),
+            None,
+        ),
+        (vec![(before, answered(200))], Some(failing), Some(failing)),
+        (vec![(before, timed_out())], None, None),
+    ] {
+        let id = SubscriptionRow::active().make(&pool).await;
+        sqlx::query("UPDATE subscriptions SET state_changed_at = $2, failing_since = $3 WHERE id = $1")
+            .bind(id)
+            .bind(changed)
+            .bind(since)
+            .execute(&pool)
+            .await
+            .unwrap();
+        let mut batch = Vec::new();
+        for (started_at, outcome) in outcomes {
+            let made = NotificationRow::in_state(NotificationState::Sending, id)
+                .make(&pool)
+                .await;
+            batch.push(DeliveryCompletion {
+                started_at,
+                ..completion(&made, 1, outcome)
+            });
+        }
+        let completed = store.complete_deliveries(&batch, at).await.unwrap();
+        assert_eq!(completed.len(), batch.len());
+        assert_eq!(subscription(&pool, id).await.failing_since, expected);
     }
 }
 

@@ -222,23 +222,43 @@ async fn tell(args: &CommandArgs, command: &str) -> anyhow::Result<()> {
         && let Some(outcome) = outcome::of(&api, args.job.id).await?
     {
         let job: Job = serde_json::from_value(document)?;
-        for replay in replays_of_failed(&job, &Outcome::read(&outcome)?) {
-            output::note(format!(
-                "it goes on with the others; `{replay}` replays what failed again"
-            ));
+        for advice in advice_on_failed(&job, &Outcome::read(&outcome)?) {
+            output::note(format!("it goes on with the others; {advice}"));
         }
     }
     Ok(())
 }
 
-/// The commands that replay what a job has replayed and failed again: it got dead letters of its own since, which the job does not take.
-fn replays_of_failed(job: &Job, outcome: &Outcome) -> Vec<String> {
-    let since = time(job.created_at);
-    let replay = |fingerprint: &str| {
-        let filter = json!({ "fingerprint": fingerprint, "since": since });
-        format!("postrider dead-letters replay {}", options(&filter))
+/// What a job has replayed and failed again got dead letters of its own since, which the job does not take: the commands that replay those within
+/// its own filter. Of dead letters that were chosen one by one no filter finds them.
+fn advice_on_failed(job: &Job, outcome: &Outcome) -> Vec<String> {
+    let failures = outcome.failures();
+    let Some(filter) = job.filter.as_ref().and_then(Value::as_object) else {
+        let list = format!("`postrider dead-letters list --job {}`", job.id);
+        let advice = format!("{list} shows which of those that were chosen failed again");
+        return (!failures.is_empty()).then_some(advice).into_iter().collect();
     };
-    outcome.failures().into_iter().map(replay).collect()
+    // How it failed before says nothing of how it failed again; of a push the target is what Swrve answered.
+    let stays = |name: &str, value: &Value| match name {
+        "lane" | "subscription" | "reseller" | "eventType" | "prototype" => true,
+        "target" => value.as_str().is_some_and(|target| target.contains("://")),
+        _ => false,
+    };
+    let filter: serde_json::Map<String, Value> = filter
+        .iter()
+        .filter(|(name, value)| stays(name, value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let replay = |fingerprint: &str| {
+        let mut filter = Value::Object(filter.clone());
+        filter["fingerprint"] = fingerprint.into();
+        filter["since"] = time(job.created_at).into();
+        format!(
+            "`postrider dead-letters replay {}` replays what failed again",
+            options(&filter)
+        )
+    };
+    failures.into_iter().map(replay).collect()
 }
 
 pub(crate) fn show(document: Value, form: Form) -> anyhow::Result<()> {
@@ -506,7 +526,7 @@ mod tests {
         let job = json!({"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "action": "replay", "status": "PAUSED", "perSecond": 1, "matching": 15,
                          "examined": 1, "done": 1, "skipped": {}, "createdBy": "ada", "createdAt": "2026-11-21T12:00:00Z",
                          "pausedBecause": "CANARY_FAILED"});
-        let job: Job = serde_json::from_value(job).unwrap();
+        let mut job: Job = serde_json::from_value(job).unwrap();
         let outcome = |waiting: u64, failed: u64| {
             let fates =
                 json!({"delivered": 0, "waiting": waiting, "failedAgain": failed, "cancelled": 0, "gone": 0});
@@ -537,10 +557,32 @@ mod tests {
             assert!(whole.contains(&command), "{whole}");
         }
         assert_eq!(
-            replays_of_failed(&job, &outcome(0, 1)),
-            ["postrider dead-letters replay --fingerprint delivery/http/400 --since 2026-11-21T12:00:00Z"]
+            advice_on_failed(&job, &outcome(0, 1)),
+            [
+                "`postrider dead-letters list --job 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d` shows which of those that were chosen failed again"
+            ]
         );
-        assert!(replays_of_failed(&job, &outcome(0, 0)).is_empty());
+        assert!(advice_on_failed(&job, &outcome(0, 0)).is_empty());
+        // Of its filter, what still holds of what failed again.
+        for (filter, options) in [
+            (
+                json!({"state": "OPEN", "lane": null, "reason": "GIVEN_UP", "fingerprint": "delivery/timeout", "subscription": "5",
+                       "until": "2026-11-21T11:00:00Z"}),
+                "--fingerprint delivery/http/400 --since 2026-11-21T12:00:00Z --subscription 5",
+            ),
+            (
+                json!({"target": "https://shop.example", "reseller": "acme"}),
+                "--fingerprint delivery/http/400 --reseller acme --since 2026-11-21T12:00:00Z --target https://shop.example",
+            ),
+            (
+                json!({"lane": "push", "target": "503", "since": "2026-11-20T12:00:00Z"}),
+                "--fingerprint delivery/http/400 --lane push --since 2026-11-21T12:00:00Z",
+            ),
+        ] {
+            job.filter = Some(filter);
+            let replay = format!("`postrider dead-letters replay {options}` replays what failed again");
+            assert_eq!(advice_on_failed(&job, &outcome(0, 1)), [replay]);
+        }
     }
 
     #[test]

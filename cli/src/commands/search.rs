@@ -36,6 +36,10 @@ pub(crate) const STATUSES: [&str; 7] = [
     "GIVEN_UP",
 ];
 
+/// Of what is late the latest was accepted longest ago.
+const BY_END: &str = "what was accepted before that time and ended in it is left out: --ended-since and --ended-until, such as --ended-since 1d, go by \
+                      when it ended";
+
 /// When, and which part of a list.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Stretch {
@@ -110,8 +114,12 @@ pub(crate) fn statuses(given: &[String], waiting: bool) -> Vec<String> {
     }
 }
 
-/// Says what tells where the time of what was late went, which no list knows.
-fn note_late(late: Option<Age>, found: &[Value]) {
+/// Says what tells where the time of what was late went, which no list knows; and how all that ended late in a time are found, where the time
+/// that was given is that of accepting.
+fn note_late(late: Option<Age>, (stretch, is_by_end): (&Stretch, bool), found: &[Value]) {
+    if late.is_some() && stretch.has_times() && !is_by_end {
+        output::note(BY_END);
+    }
     if let (Some(_), Some(first)) = (late, found.first()) {
         output::note(format_args!(
             "`postrider explain {}` tells what the time went to",

@@ -180,6 +180,14 @@ async fn several_statuses_are_one_parameter_and_what_waits_is_better_asked_for_w
             let other = run(&format!("{list} --status {status}"), &url);
             assert!(!other.stderr.contains(told), "{other:?}");
         }
+        // The latest was accepted longest ago.
+        let by_end = "such as --ended-since 1d, go by when it ended";
+        let late = run(&format!("{list} --late 5m --newer-than 1d"), &url);
+        assert!(late.stderr.contains(by_end), "{late:?}");
+        for other in ["--late 5m --ended-since 1d", "--newer-than 1d"] {
+            let other = run(&format!("{list} {other}"), &url);
+            assert!(!other.stderr.contains(by_end), "{other:?}");
+        }
     }
 }
 

@@ -46,7 +46,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --with-url hooks.example.org --status RETRY              for operators
   postrider notifications list --reseller acme --reason CANCELLED                       for operators
   postrider notifications list --reseller acme --ended-since 2026-11-21T12:00:00Z       for operators
-  postrider notifications list --all --late 10m --newer-than 1d                         for operators
+  postrider notifications list --all --late 10m --ended-since 1d                        for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications why order-4711

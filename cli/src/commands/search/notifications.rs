@@ -101,7 +101,8 @@ pub(crate) async fn notifications(
     } else {
         print(pages, form, NOTIFICATIONS, what).await?
     };
-    note_late(asked.late, shown::items(&document["items"]));
+    let is_by_end = asked.ended_since.is_some() || asked.ended_until.is_some();
+    note_late(asked.late, (stretch, is_by_end), shown::items(&document["items"]));
     let is_empty = shown::items(&document["items"]).is_empty();
     if is_empty {
         note_reseller(&api, query.get("reseller")).await?;

@@ -24,7 +24,7 @@ use crate::shown;
   postrider push list --prototype Hello --status FAILED,GIVEN_UP --newer-than 2h
   postrider push list --reason CANCELLED                        what an operator has cancelled
   postrider push list --status FAILED,GIVEN_UP --ended-since 1h
-  postrider push list --late 5m --newer-than 1d                 what ended more than 5 minutes after it was accepted")]
+  postrider push list --late 5m --ended-since 1d                what ended more than 5 minutes after it was accepted")]
 pub(crate) struct PushListArgs {
     /// For this device: the push key that they were handed in with; it is in no answer and no record.
     #[arg(long, value_name = "PUSH_KEY", value_parser = NonEmptyStringValueParser::new())]
@@ -81,7 +81,8 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
         print(pages, form, PUSHES, what).await?
     };
     let found = shown::items(&document["items"]);
-    note_late(args.late, found);
+    let is_by_end = args.ended_since.is_some() || args.ended_until.is_some();
+    note_late(args.late, (&args.stretch, is_by_end), found);
     if found.iter().any(|push| !push["pausedBy"].is_null()) {
         output::note(
             "an operator has paused the lane, for which these wait; `postrider pauses` says who, and why",

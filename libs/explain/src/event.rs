@@ -6,7 +6,9 @@ use store::PauseView;
 use store::webhook::{EventNotification, EventView};
 
 use crate::afterwards::Afterwards;
-use crate::explanation::{Context, Explanation, Line, Next, end_of, resolve, said_of, sentence};
+use crate::explanation::{
+    Context, Explanation, Line, Next, end_of, ends_at, resolve, resume, said_of_all, sentence,
+};
 use crate::reseller::Sentence;
 use crate::words::{endpoint, number, of};
 
@@ -127,21 +129,21 @@ fn lines(event: &EventView, context: &Context) -> Vec<Line> {
     lines
 }
 
-/// The pause by an operator for whose end a notification waits.
-fn pause_of<'a>(it: &EventNotification, event: &EventView, context: &'a Context) -> Option<&'a PauseView> {
-    match it.waits_for()? {
-        PausedBy::Lane => context.pause("lane", "reseller"),
-        PausedBy::AllOfReseller => context.pause("reseller", &event.reseller_id),
-        PausedBy::Operator => context.pause("subscription", &it.subscription_id.to_string()),
-        PausedBy::Reseller => None,
+/// The pauses by operators for whose end a notification waits, the widest first.
+fn pauses_of<'a>(it: &EventNotification, event: &EventView, context: &'a Context) -> Vec<&'a PauseView> {
+    match it.waits_for() {
+        None | Some(PausedBy::Reseller) => Vec::new(),
+        Some(PausedBy::Lane | PausedBy::AllOfReseller | PausedBy::Operator) => {
+            context.pauses_of(&event.reseller_id, it.subscription_id)
+        }
     }
 }
 
 /// Where a notification stands; of one that an operator holds back also who, since when and why.
 fn standing(it: &EventNotification, event: &EventView, context: &Context) -> String {
-    match pause_of(it, event, context) {
-        Some(pause) => sentence(&format!("Waits: {}", said_of(pause))),
-        None => crate::event_notification(it, context.now),
+    match &pauses_of(it, event, context)[..] {
+        [] => crate::event_notification(it, context.now),
+        pauses => sentence(&format!("Waits: {}", said_of_all(pauses))),
     }
 }
 
@@ -157,7 +159,10 @@ fn held_back(event: &EventView, context: &Context) -> String {
     if !waiting.all(|it| it.waits_for() == Some(by)) {
         return String::new();
     }
-    let why = pause_of(first, event, context).map_or(by.said().to_owned(), said_of);
+    let why = match &pauses_of(first, event, context)[..] {
+        [] => by.said().to_owned(),
+        pauses => said_of_all(pauses),
+    };
     sentence(&format!(" It is held back: {why}"))
 }
 
@@ -170,11 +175,22 @@ fn next(event: &EventView, waiting: usize, context: &Context) -> Next {
         .iter()
         .filter(|it| !it.status.is_terminal())
         .partition(|it| it.waits_for().is_some());
-    let pause = paused.first().and_then(|it| pause_of(it, event, context));
+    let of_first = paused.first().map(|it| pauses_of(it, event, context));
+    let by = paused.first().and_then(|it| it.waits_for());
+    let are_alike = paused
+        .iter()
+        .all(|it| it.waits_for() == by && Some(pauses_of(it, event, context)) == of_first);
+    // What ends the waiting of one may leave another waiting.
+    let pauses = of_first.filter(|_| are_alike).unwrap_or_default();
+    let pause = pauses.first();
     let ends = paused.first().map(|it| match pause {
+        _ if !are_alike => (
+            "resumed",
+            "one by one, when what holds each back has ended, which its own story tells".to_owned(),
+        ),
         Some(pause) => (
             "resumed",
-            end_of(pause, &format!("the {} {}", pause.scope, pause.key)),
+            end_of(&pauses, &format!("the {} {}", pause.scope, pause.key)),
         ),
         None if it.waits_for() == Some(PausedBy::Reseller) => (
             "resumed-by-reseller",
@@ -188,7 +204,7 @@ fn next(event: &EventView, waiting: usize, context: &Context) -> Next {
                 .with("scope", pause.map(|pause| &pause.scope))
                 .with("key", pause.map(|pause| &pause.key));
             return Next {
-                at: pause.and_then(|pause| pause.until),
+                at: ends_at(&pauses),
                 ..next
             };
         }
@@ -249,11 +265,14 @@ fn about_dead_letter(event: &EventView) -> Vec<String> {
 }
 
 fn commands(event: &EventView, context: &Context) -> Vec<String> {
-    let resume = event
-        .notifications
-        .iter()
-        .find_map(|it| pause_of(it, event, context))
-        .map(|pause| format!("postrider resume {} {}", pause.scope, pause.key));
+    let mut resumes: Vec<String> = Vec::new();
+    let held = event.notifications.iter();
+    for pause in held.flat_map(|it| pauses_of(it, event, context)) {
+        let command = resume(pause);
+        if resumes.len() < COMMANDS_MAX && !resumes.contains(&command) {
+            resumes.push(command);
+        }
+    }
     let open = event
         .notifications
         .iter()
@@ -261,6 +280,6 @@ fn commands(event: &EventView, context: &Context) -> Vec<String> {
     let open = open
         .take(COMMANDS_MAX)
         .map(|it| format!("postrider explain {}", it.id.uuid()));
-    let resume_and_open = resume.into_iter().chain(open);
+    let resume_and_open = resumes.into_iter().chain(open);
     resume_and_open.chain(about_dead_letter(event)).collect()
 }

@@ -216,11 +216,14 @@ impl Context {
         pauses.find(|pause| pause.scope == scope && pause.key == key)
     }
 
-    /// The widest pause that holds this subscription of a reseller.
-    pub(crate) fn pause_of(&self, reseller: &str, subscription: Uuid) -> Option<&PauseView> {
-        self.pause("lane", "reseller")
-            .or_else(|| self.pause("reseller", reseller))
-            .or_else(|| self.pause("subscription", &subscription.to_string()))
+    /// The pauses that hold this subscription of a reseller, the widest first.
+    pub(crate) fn pauses_of(&self, reseller: &str, subscription: Uuid) -> Vec<&PauseView> {
+        let pauses = [
+            self.pause("lane", "reseller"),
+            self.pause("reseller", reseller),
+            self.pause("subscription", &subscription.to_string()),
+        ];
+        pauses.into_iter().flatten().collect()
     }
 }
 
@@ -243,34 +246,65 @@ pub(crate) fn said_of(pause: &PauseView) -> String {
     }
 }
 
-/// When what a pause holds back goes on, as the end of a sentence; `what` is paused.
-pub(crate) fn end_of(pause: &PauseView, what: &str) -> String {
-    let by_itself = pause.until.map_or(String::new(), |until| {
-        format!(", or by itself at {}", time(until))
-    });
-    format!("when {what} is resumed{by_itself}")
+/// The same of all that hold one thing.
+pub(crate) fn said_of_all(pauses: &[&PauseView]) -> String {
+    let said: Vec<String> = pauses.iter().map(|pause| said_of(pause)).collect();
+    // A note may be a sentence.
+    said.join("; ").replace(".; ", "; ")
 }
 
-/// The headline of what a pause holds back.
-pub(crate) fn held_back(pause: &PauseView) -> Sentence {
-    let text = sentence(&format!("Is held back: {}", said_of(pause)));
-    Sentence::new("paused", text)
+/// When what these pauses hold back goes on, as the end of a sentence: once the last of them has ended. `what` is what the only one is of.
+pub(crate) fn end_of(pauses: &[&PauseView], what: &str) -> String {
+    if let [pause] = pauses {
+        let by_itself = pause.until.map_or(String::new(), |until| {
+            format!(", or by itself at {}", time(until))
+        });
+        return format!("when {what} is resumed{by_itself}");
+    }
+    let ends = pauses.iter().map(|pause| {
+        let how = pause.until.map_or("when it is resumed".to_owned(), |until| {
+            format!("by itself at {}", time(until))
+        });
+        format!("that of the {} {} {how}", pause.scope, pause.key)
+    });
+    let ends: Vec<String> = ends.collect();
+    format!("when all these pauses have ended: {}", ends.join(", "))
+}
+
+/// When the last of these pauses ends by itself; nothing where one of them does not.
+pub(crate) fn ends_at(pauses: &[&PauseView]) -> Option<DateTime<Utc>> {
+    let ends: Option<Vec<_>> = pauses.iter().map(|pause| pause.until).collect();
+    ends?.into_iter().max()
+}
+
+/// What lets a pause end.
+pub(crate) fn resume(pause: &PauseView) -> String {
+    format!("postrider resume {} {}", pause.scope, pause.key)
+}
+
+/// The headline of what these pauses hold back, the widest first; nothing without one. It names the parts of the widest.
+pub(crate) fn held_back(pauses: &[&PauseView]) -> Option<Sentence> {
+    let pause = pauses.first()?;
+    let text = sentence(&format!("Is held back: {}", said_of_all(pauses)));
+    let said = Sentence::new("paused", text)
         .with("scope", &pause.scope)
         .with("key", &pause.key)
         .with("by", &pause.paused_by)
         .with("since", pause.paused_at)
         .with("until", pause.until)
-        .with("note", &pause.note)
+        .with("note", &pause.note);
+    Some(said)
 }
 
-/// What follows for what a pause holds back; `what` is paused.
-pub(crate) fn after_pause(pause: &PauseView, what: &str) -> Next {
-    let text = format!("It goes on {}.", end_of(pause, what));
+/// What follows for what these pauses hold back, the widest first; `what` is what the only one is of.
+pub(crate) fn after_pause(pauses: &[&PauseView], what: &str) -> Next {
+    let text = format!("It goes on {}.", end_of(pauses, what));
+    let widest = pauses.first();
     let next = Next::some_time("resumed", text)
-        .with("scope", &pause.scope)
-        .with("key", &pause.key);
+        .with("scope", widest.map(|pause| &pause.scope))
+        .with("key", widest.map(|pause| &pause.key));
     Next {
-        at: pause.until,
+        at: ends_at(pauses),
         ..next
     }
 }

@@ -14,7 +14,7 @@ use crate::course::{Course, Due, Stop};
 use crate::delay::{Cause, Delay, delay};
 use crate::explanation::{
     Context, Explanation, Line, Next, after_pause, held_back, of_acts, of_dead_letters, of_pauses, open,
-    possibly_sent, sentence, stops_of,
+    possibly_sent, resume, sentence, stops_of,
 };
 use crate::item::{Item, last_failure};
 use crate::quota_wait::QuotaWait;
@@ -120,7 +120,7 @@ impl Describer<'_> {
 
     fn delay(&self) -> Option<Delay> {
         let it = self.history;
-        let is_paused = self.pause().is_some() || it.subscription.paused_at.is_some();
+        let is_paused = !self.pauses().is_empty() || it.subscription.paused_at.is_some();
         let reason = it.reason.as_ref().map_or("", NotificationReason::as_str);
         let course = Course {
             accepted_at: it.created_at,
@@ -270,8 +270,19 @@ impl Describer<'_> {
                 Next::some_time("given-up", next),
             ));
         }
-        if let Some(pause) = self.pause() {
-            return Some((held_back(pause), after_pause(pause, "that")));
+        let pauses = self.pauses();
+        if let Some(mut headline) = held_back(&pauses) {
+            let mut next = after_pause(&pauses, "that");
+            if let Some(at) = subscription.paused_at {
+                let when = self.context.when(at);
+                let also = format!(" Its reseller has paused the subscription as well, {when}.");
+                headline.text.push_str(&also);
+                headline = headline.with("byResellerSince", at);
+                next.at = None;
+                next.text
+                    .push_str(" Its reseller has to resume the subscription as well.");
+            }
+            return Some(self.also_in_line(headline, next));
         }
         if let Some(at) = subscription.paused_at {
             let text = format!(
@@ -279,10 +290,8 @@ impl Describer<'_> {
                 self.context.when(at)
             );
             let next = "It goes on when the reseller resumes the subscription, unless it is too old by then.";
-            return Some((
-                Sentence::new("paused-by-reseller", text).with("since", at),
-                Next::some_time("resumed-by-reseller", next),
-            ));
+            let headline = Sentence::new("paused-by-reseller", text).with("since", at);
+            return Some(self.also_in_line(headline, Next::some_time("resumed-by-reseller", next)));
         }
         if subscription.state == SubscriptionState::PendingVerification {
             return Some((
@@ -297,6 +306,24 @@ impl Describer<'_> {
             ));
         }
         self.outage()
+    }
+
+    /// What is so of one that is paused, with the turn that it has to wait for besides where it is out of quota.
+    fn also_in_line(&self, mut headline: Sentence, mut next: Next) -> (Sentence, Next) {
+        let it = self.history;
+        let is_out =
+            it.status == NotificationStatus::Scheduled && it.reason == Some(NotificationReason::Quota);
+        let due = it.next_attempt_at.filter(|at| is_out && *at > self.context.now);
+        if let Some(due) = due {
+            headline.text = format!("{} {}", headline.text, self.over_quota(due).text);
+            let turn = format!(
+                " It is not sent before its turn comes, at {}.",
+                self.context.when(due)
+            );
+            next.text.push_str(&turn);
+            next.at = next.at.map(|at| at.max(due));
+        }
+        (headline, next)
     }
 
     /// What is so while its subscription is sent nothing but probes.
@@ -333,10 +360,10 @@ impl Describer<'_> {
         Some((headline, next))
     }
 
-    /// The widest pause that concerns it.
-    fn pause(&self) -> Option<&store::PauseView> {
+    /// The pauses by operators that concern it, the widest first.
+    fn pauses(&self) -> Vec<&store::PauseView> {
         let it = self.history;
-        self.context.pause_of(&it.reseller, it.subscription.id)
+        self.context.pauses_of(&it.reseller, it.subscription.id)
     }
 
     fn scheduled(&self) -> (Sentence, Next) {
@@ -547,13 +574,11 @@ impl Describer<'_> {
 
     fn commands(&self) -> Vec<String> {
         let it = self.history;
-        let resume = self
-            .pause()
-            .map(|pause| format!("postrider resume {} {}", pause.scope, pause.key));
+        let resume = self.pauses().into_iter().map(resume);
         let raise = (it.reason == Some(NotificationReason::Quota))
             .then(|| format!("postrider quotas set {} --daily-quota …", it.subscription.id));
         let waits = it.status == NotificationStatus::Retry && it.next_attempt_at > Some(self.context.now);
         let retry = waits.then(|| format!("postrider retry-now notification {}", it.id.uuid()));
-        self.item().commands(resume.into_iter().chain(raise).chain(retry))
+        self.item().commands(resume.chain(raise).chain(retry))
     }
 }

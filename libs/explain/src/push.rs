@@ -383,8 +383,14 @@ impl Describer<'_> {
 
     /// What is so while the lane is paused.
     fn paused(&self) -> Option<(Sentence, Next)> {
-        let pause = self.context.pause("lane", "push")?;
-        Some((held_back(pause), after_pause(pause, "the lane")))
+        let pauses = [self.context.pause("lane", "push")?];
+        let mut next = after_pause(&pauses, "the lane");
+        if self.hold().is_some() {
+            next.at = None;
+            let also = " Swrve is out of order as well, and it is sent when Swrve works again.";
+            next.text.push_str(also);
+        }
+        Some((held_back(&pauses)?, next))
     }
 
     /// A further sentence about what waits for something else first.

@@ -10,7 +10,7 @@ use domain::subscription::{HeldBack, SubscriptionState};
 use store::webhook::{StateEntry, SubscriptionView, WaitingSum};
 use store::{AuditView, PauseView};
 
-use crate::explanation::{Context, Explanation, Next, after_pause, held_back, said_of, sentence};
+use crate::explanation::{Context, Explanation, Next, after_pause, held_back, resume, said_of_all, sentence};
 use crate::reseller::{self, Sentence};
 use crate::words::{number, of, waits};
 
@@ -53,14 +53,14 @@ struct Describer<'a> {
 }
 
 impl Describer<'_> {
-    /// The pause by an operator that holds it, the widest first.
-    fn pause(&self) -> Option<&PauseView> {
+    /// The pauses by operators that hold it, the widest first.
+    fn pauses(&self) -> Vec<&PauseView> {
         let view = &self.facts.view;
-        self.context.pause_of(&view.reseller, view.id)
+        self.context.pauses_of(&view.reseller, view.id)
     }
 
     fn is_paused(&self) -> bool {
-        self.pause().is_some() || self.facts.view.paused_at.is_some()
+        !self.pauses().is_empty() || self.facts.view.paused_at.is_some()
     }
 
     fn state(&self) -> Sentence {
@@ -76,17 +76,22 @@ impl Describer<'_> {
                 .with("reason", view.state_reason.to_string());
         }
         let own = |at| format!("its reseller has paused it since {}", self.context.when(at));
-        match (self.pause(), view.paused_at) {
-            (Some(pause), None) => held_back(pause),
+        let pauses = self.pauses();
+        match (held_back(&pauses), view.paused_at) {
+            (Some(held), None) => held,
             (None, Some(at)) => {
                 Sentence::new("paused-by-reseller", format!("Is held back: {}.", own(at))).with("since", at)
             }
-            (Some(pause), Some(at)) => {
-                let text = format!("Is held back: {}, and {}", own(at), sentence(&said_of(pause)));
+            (Some(held), Some(at)) => {
+                let text = format!(
+                    "Is held back: {}, and {}",
+                    own(at),
+                    sentence(&said_of_all(&pauses))
+                );
                 let both = Sentence {
                     code: "paused-by-both",
                     text,
-                    ..held_back(pause)
+                    ..held
                 };
                 both.with("byResellerSince", at)
             }
@@ -150,12 +155,7 @@ impl Describer<'_> {
     /// The same with its limits.
     fn with_limits(&self, mut said: Sentence) -> Sentence {
         let (view, rules) = (&self.facts.view, &self.context.rules);
-        let daily = view.daily_quota.unwrap_or(rules.daily_quota);
-        let today = day_of(self.context.now, rules.quota_zone);
-        let used = self
-            .facts
-            .budget
-            .map_or(0, |(budget, quota)| budget.used_on(today, quota, daily));
+        let (daily, used) = self.quota();
         let per_second = view.requests_per_second.or(rules.requests_per_second);
         let rate = per_second.map_or(String::new(), |rate| {
             format!("; at most {} a second", of(rate.into(), "attempt", "attempts"))
@@ -170,13 +170,45 @@ impl Describer<'_> {
             .with("perSecond", per_second)
     }
 
+    /// Its daily quota, and what it has used of it today.
+    fn quota(&self) -> (u32, u64) {
+        let rules = &self.context.rules;
+        let daily = self.facts.view.daily_quota.unwrap_or(rules.daily_quota);
+        let today = day_of(self.context.now, rules.quota_zone);
+        let budget = self.facts.budget;
+        let used = budget.map_or(0, |(budget, quota)| budget.used_on(today, quota, daily));
+        (daily, used)
+    }
+
+    /// What follows for one that these pauses hold, with what keeps it from being sent to after their end.
+    fn after(&self, pauses: &[&PauseView]) -> Next {
+        let what = pauses.first();
+        let what = what.map_or(String::new(), |pause| {
+            format!("the {} {}", pause.scope, pause.key)
+        });
+        let mut next = after_pause(pauses, &what);
+        if self.facts.view.paused_at.is_some() {
+            next.at = None;
+            next.text.push_str(" Its reseller has to resume it as well.");
+        }
+        let (daily, used) = self.quota();
+        if used >= u64::from(daily) {
+            let zone = self.context.rules.quota_zone;
+            let today = day_of(self.context.now, zone);
+            next.at = next.at.filter(|at| day_of(*at, zone) > today);
+            next.text.push_str(" Its daily quota is used up for today.");
+        }
+        next
+    }
+
     fn next(&self) -> Next {
         let view = &self.facts.view;
         if view.state == SubscriptionState::Deactivated {
             return Next::some_time("activated", "Nothing, until its reseller activates it.");
         }
-        if let Some(pause) = self.pause() {
-            return after_pause(pause, &format!("the {} {}", pause.scope, pause.key));
+        let pauses = self.pauses();
+        if !pauses.is_empty() {
+            return self.after(&pauses);
         }
         if view.paused_at.is_some() {
             return Next::some_time("resumed-by-reseller", "It goes on when its reseller resumes it.");
@@ -207,8 +239,7 @@ impl Describer<'_> {
 
     fn commands(&self) -> Vec<String> {
         let view = &self.facts.view;
-        let pause = self.pause();
-        let resume = pause.map(|pause| format!("postrider resume {} {}", pause.scope, pause.key));
+        let resume = self.pauses().into_iter().map(resume);
         let retries = self
             .facts
             .waiting
@@ -220,6 +251,6 @@ impl Describer<'_> {
             "postrider notifications list {} --reseller {}",
             view.id, view.reseller
         );
-        resume.into_iter().chain(retry).chain([list]).collect()
+        resume.chain(retry).chain([list]).collect()
     }
 }

@@ -22,6 +22,9 @@ use uuid::Uuid;
 
 use super::*;
 
+/// The subscription of the things that are told of.
+const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000005";
+
 /// The codes of a headline and of what is next.
 type Codes = (&'static str, &'static str);
 
@@ -276,6 +279,61 @@ fn a_pause_that_ends_by_itself_says_when_in_every_story() {
         assert_eq!(story.next.at, Some(until));
         let goes_on = "is resumed, or by itself at 2026-11-21 14:00:00 UTC.";
         assert!(story.next.text.ends_with(goes_on), "{story:?}");
+    }
+}
+
+/// A lane that is paused for a while, and its reseller and a subscription of it without an end.
+fn paused_thrice() -> Context {
+    let mut context = paused("lane", "reseller");
+    context.pauses[0].until = Some(now() + TimeDelta::minutes(10));
+    context.pauses.extend(paused("subscription", SUBSCRIPTION).pauses);
+    context.pauses.extend(paused("reseller", "acme").pauses);
+    context
+}
+
+#[test]
+fn all_pauses_that_hold_a_thing_are_named_and_no_end_that_another_outlasts() {
+    let mut context = paused_thrice();
+    let mut event = unmatched();
+    event.notifications = vec![held(PausedBy::Lane)];
+    let stories = |context: &Context| {
+        [
+            super::notification(&notification(NotificationStatus::Pending, 0), context),
+            super::event(&event, context),
+            super::subscription(&subscriptions::facts(), context),
+        ]
+    };
+    for story in stories(&context) {
+        let said = format!(
+            "the lane reseller is paused by ann (1) since 2026-11-21 11:30:00 UTC until 2026-11-21 12:10:00 UTC: incident 17; the \
+             reseller acme is paused by ann (1) since 2026-11-21 11:30:00 UTC: incident 17; the subscription {SUBSCRIPTION} is paused"
+        );
+        assert!(story.headline.contains(&said), "{story:?}");
+        assert_eq!(
+            story.next.text,
+            format!(
+                "It goes on when all these pauses have ended: that of the lane reseller by itself at 2026-11-21 12:10:00 UTC, that of \
+                 the reseller acme when it is resumed, that of the subscription {SUBSCRIPTION} when it is resumed."
+            )
+        );
+        assert_eq!((story.next.code, story.next.at), ("resumed", None));
+        let resume = |what: &str| format!("postrider resume {what}");
+        let subscription = format!("subscription {SUBSCRIPTION}");
+        assert_eq!(
+            story.commands[..3],
+            [
+                resume("lane reseller"),
+                resume("reseller acme"),
+                resume(&subscription)
+            ]
+        );
+    }
+    let latest = now() + TimeDelta::hours(3);
+    for pause in &mut context.pauses[1..] {
+        pause.until = Some(latest);
+    }
+    for story in stories(&context) {
+        assert_eq!(story.next.at, Some(latest), "{story:?}");
     }
 }
 

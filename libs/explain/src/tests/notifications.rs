@@ -432,6 +432,42 @@ fn every_state_of_a_notification_has_its_story() {
 }
 
 #[test]
+fn a_pause_has_no_end_that_the_reseller_or_the_quota_outlasts() {
+    let mut context = paused("lane", "reseller");
+    let (until, turn) = (now() + TimeDelta::hours(2), now() + TimeDelta::hours(13));
+    context.pauses[0].until = Some(until);
+    let mut waiting = notification(NotificationStatus::Scheduled, 0);
+    waiting.next_attempt_at = Some(turn);
+    assert_eq!(crate::notification(&waiting, &context).next.at, Some(until));
+    waiting.reason = Some(NotificationReason::Quota);
+    let story = crate::notification(&waiting, &context);
+    assert!(
+        story
+            .headline
+            .contains(": incident 17. Waits in line until tomorrow: quota 10,000 of 10,000 used today."),
+        "{}",
+        story.headline
+    );
+    assert_eq!(story.next.at, Some(turn));
+    let said = "It is not sent before its turn comes, at 2026-11-22 01:00:00 UTC (in 13 h).";
+    assert!(story.next.text.ends_with(said), "{story:?}");
+    waiting.subscription.paused_at = Some(now() - TimeDelta::hours(1));
+    let story = crate::notification(&waiting, &context);
+    assert!(
+        story.headline.contains(
+            " Its reseller has paused the subscription as well, 2026-11-21 11:00:00 UTC (1 h ago)."
+        ),
+        "{}",
+        story.headline
+    );
+    let said = "Its reseller has to resume the subscription as well.";
+    assert!(
+        story.next.at.is_none() && story.next.text.contains(said),
+        "{story:?}"
+    );
+}
+
+#[test]
 fn whatever_is_paused_explains_a_notification_that_waits() {
     let subscription = Uuid::from_u128(5).to_string();
     for (scope, key) in [

@@ -13,7 +13,7 @@ use super::{act, context, now, paused};
 use crate::SubscriptionFacts;
 use crate::subscription::describe;
 
-fn facts() -> SubscriptionFacts {
+pub(super) fn facts() -> SubscriptionFacts {
     let made = now() - TimeDelta::days(9);
     SubscriptionFacts {
         view: SubscriptionView {
@@ -256,6 +256,30 @@ fn a_pause_is_told_with_whose_it_is_and_what_waits_for_it() {
     assert!(
         both.contains("(1 h ago), and the lane reseller is paused by "),
         "{both}"
+    );
+}
+
+#[test]
+fn a_pause_has_no_end_that_its_reseller_or_its_quota_outlasts() {
+    let mut facts = facts();
+    let mut context = paused("lane", "reseller");
+    let until = now() + TimeDelta::hours(2);
+    context.pauses[0].until = Some(until);
+    let next = |facts: &SubscriptionFacts| describe(facts, &context).next;
+    assert_eq!(next(&facts).at, Some(until));
+    facts.view.paused_at = Some(now() - TimeDelta::hours(1));
+    let both = next(&facts);
+    assert!(
+        both.at.is_none() && both.text.ends_with(" Its reseller has to resume it as well."),
+        "{both:?}"
+    );
+    facts.view.paused_at = None;
+    let day = day_of(now(), chrono_tz::Tz::UTC);
+    facts.budget = Some((Budget { day, used: 100 }, 100));
+    let out = next(&facts);
+    assert!(
+        out.at.is_none() && out.text.ends_with(" Its daily quota is used up for today."),
+        "{out:?}"
     );
 }
 

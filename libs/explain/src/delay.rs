@@ -10,7 +10,7 @@ use crate::course::{Attempted, Course, Phase, Stop, walk};
 use crate::words::{length, of};
 
 /// What is over sooner has no delay to tell of.
-const LEAST: TimeDelta = TimeDelta::seconds(10);
+pub(crate) const LEAST: TimeDelta = TimeDelta::seconds(10);
 
 /// Where the time went since it was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]

@@ -1,16 +1,18 @@
 //! The story of an event: what became of each of its notifications, in short. Pure.
 
+use chrono::TimeDelta;
 use domain::notification::NotificationStatus;
 use domain::subscription::PausedBy;
 use store::PauseView;
 use store::webhook::{EventNotification, EventView};
 
 use crate::afterwards::Afterwards;
+use crate::delay;
 use crate::explanation::{
     Context, Explanation, Line, Next, end_of, ends_at, resolve, resume, said_of_all, sentence,
 };
 use crate::reseller::Sentence;
-use crate::words::{endpoint, number, of};
+use crate::words::{endpoint, length, number, of};
 
 /// Most notifications that are told one by one.
 const TOLD_MAX: usize = 50;
@@ -139,10 +141,24 @@ fn pauses_of<'a>(it: &EventNotification, event: &EventView, context: &'a Context
     }
 }
 
+/// How long after its event a notification was delivered, if that was late.
+fn late(it: &EventNotification, event: &EventView) -> Option<TimeDelta> {
+    let took = it.finished_at? - event.created_at;
+    (it.status == NotificationStatus::Sent && took >= delay::LEAST).then_some(took)
+}
+
 /// Where a notification stands; of one that an operator holds back also who, since when and why.
 fn standing(it: &EventNotification, event: &EventView, context: &Context) -> String {
     match &pauses_of(it, event, context)[..] {
-        [] => crate::event_notification(it, context.now),
+        [] => {
+            let said = crate::event_notification(it, context.now);
+            let Some(late) = late(it, event) else {
+                return said;
+            };
+            let took = length(late.to_std().unwrap_or_default());
+            let said = said.trim_end_matches('.');
+            format!("{said}, {took} after the event was accepted; its own story says what took the time.")
+        }
         pauses => sentence(&format!("Waits: {}", said_of_all(pauses))),
     }
 }
@@ -273,11 +289,10 @@ fn commands(event: &EventView, context: &Context) -> Vec<String> {
             resumes.push(command);
         }
     }
-    let open = event
-        .notifications
-        .iter()
-        .filter(|it| it.status != NotificationStatus::Sent);
+    let all = event.notifications.iter();
+    let open = all.clone().filter(|it| it.status != NotificationStatus::Sent);
     let open = open
+        .chain(all.filter(|it| late(it, event).is_some()))
         .take(COMMANDS_MAX)
         .map(|it| format!("postrider explain {}", it.id.uuid()));
     let resume_and_open = resumes.into_iter().chain(open);

@@ -23,7 +23,7 @@ fn an_event_counts_its_notifications() {
         next_attempt_at: None,
         leased_until: None,
         updated_at: now(),
-        finished_at: Some(now()),
+        finished_at: Some(now() - TimeDelta::seconds(58)),
         last: None,
         dead_letter: None,
         outage: false,
@@ -51,6 +51,51 @@ fn an_event_counts_its_notifications() {
     );
     assert_eq!(story.headline_params["waiting"], 1);
     assert_eq!(story.commands.len(), 2, "{story:?}");
+}
+
+#[test]
+fn what_was_delivered_late_says_so_and_leads_to_its_own_story() {
+    let mut event = unmatched();
+    let mut sent = held(PausedBy::Lane);
+    (sent.status, sent.attempts) = (NotificationStatus::Sent, 2);
+    sent.finished_at = Some(event.created_at + TimeDelta::seconds(9));
+    event.notifications = vec![sent];
+    let prompt = crate::event(&event, &context());
+    assert!(
+        prompt.story[1]
+            .text
+            .ends_with("The endpoint accepted it at attempt 2."),
+        "{prompt:?}"
+    );
+    assert!(prompt.commands.is_empty(), "{prompt:?}");
+    event.created_at -= TimeDelta::minutes(5);
+    let late = crate::event(&event, &context());
+    assert!(
+        late.story[1].text.ends_with(
+            "The endpoint accepted it at attempt 2, 5 min 9 s after the event was accepted; its own story says what took the time."
+        ),
+        "{late:?}"
+    );
+    let explain = format!("postrider explain {}", event.notifications[0].id.uuid());
+    assert_eq!(late.commands, [explain]);
+}
+
+#[test]
+fn what_different_pauses_hold_back_goes_on_one_by_one() {
+    let mut event = unmatched();
+    let mut other = held(PausedBy::Operator);
+    other.subscription_id = Uuid::from_u128(6);
+    event.notifications = vec![held(PausedBy::Operator), other];
+    let ids = [5, 6].map(|id| Uuid::from_u128(id).to_string());
+    let mut context = paused("subscription", &ids[0]);
+    context.pauses[0].until = Some(now() + TimeDelta::hours(1));
+    context.pauses.extend(paused("subscription", &ids[1]).pauses);
+    let story = crate::event(&event, &context);
+    assert_eq!(story.next.at, None);
+    let said = "It goes on one by one, when what holds each back has ended";
+    assert!(story.next.text.starts_with(said), "{story:?}");
+    let resumes = ids.map(|id| format!("postrider resume subscription {id}"));
+    assert_eq!(story.commands[..2], resumes);
 }
 
 #[test]

@@ -81,7 +81,8 @@ struct PostArgs {
     /// The text.
     #[arg(long, required_unless_present = "data")]
     message: Option<String>,
-    /// When it may be sent, as a Quartz cron expression; at once when not given.
+    /// Sends it once, at the first time that this Quartz cron expression matches: second, minute, hour, day of the month, month, day of the week and, if
+    /// need be, year, with ? for one of the two days, in the time zone of the setting push.timeZone, which is UTC by default; at once when not given.
     #[arg(long)]
     cron: Option<String>,
     /// The push as POST /push takes it, or several, one after another; @FILE reads them from there (@- from standard input).
@@ -178,6 +179,9 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
             Form::Table | Form::Name => output::result(id)?,
             form => show(ingest, id, form).await?,
         }
+        if let (Some(cron), false) = (&args.cron, args.wait) {
+            note_first_time(ingest, id, cron).await;
+        }
     }
     drop(progress);
     let counted = of(total as u64, "push", "pushes");
@@ -243,6 +247,18 @@ fn requests(args: &PostArgs) -> anyhow::Result<Vec<Value>> {
         cron_expression: args.cron.clone(),
     };
     Ok(vec![serde_json::to_value(request)?])
+}
+
+/// Says when a push with a cron expression is sent, which looks as if it were sent more than once. That it cannot be looked up is no failure: it is
+/// stored.
+async fn note_first_time(ingest: &Ingest, id: Uuid, cron: &str) {
+    if let Ok(push) = ingest.find(id).await {
+        let said = match (push.status, push.next_attempt_at) {
+            (PushStatus::Scheduled, Some(at)) => format!(", at the first time of `{cron}`: {}", time(at)),
+            _ => format!(": {}", push.explanation),
+        };
+        output::note(format_args!("it is sent once{}", output::harmless(&said)));
+    }
 }
 
 /// Waits until a push has ended, and says whether it was sent.

@@ -1,7 +1,12 @@
 //! `push`, `push show` and `demo` against all services in one process.
 
+use axum::http::{StatusCode, header};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::json;
 use testkit::{Installation, eventually};
 
+use crate::kit::pretended;
 use crate::postrider::{Finished, Postrider, Running, is_put_off, key_of, postrider, until_ready};
 
 const PUSH_KEYS: &str = r#"{"Hello": {"IOS": "key-for-ios", "ANDROID": "key-for-android"}}"#;
@@ -215,4 +220,38 @@ async fn a_push_is_handed_in_once_per_idempotency_key_and_shown(it: Installation
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["status"], "SENT");
     assert_eq!(it.sim.report().accepted, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_push_of_an_expression_that_repeats_is_said_to_be_sent_once() {
+    const PUSH: &str = "/push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+    let accepted = post(async || (StatusCode::ACCEPTED, [(header::LOCATION, PUSH)]));
+    let view = get(async || {
+        Json(
+            json!({"id": &PUSH[6..], "status": "SCHEDULED", "explanation": "Waits for its sending window.", "platform": "IOS",
+                    "cronExpression": "0 0 9 ? * MON-FRI", "createdAt": "2026-11-21T12:00:00Z", "attempts": 0, "history": [],
+                    "nextAttemptAt": "2026-11-23T09:00:00Z"}),
+        )
+    });
+    let url = pretended(Router::new().route("/push", accepted).route("/push/{id}", view)).await;
+    let push = format!(
+        "push --key x --url {url} --platform ios --prototype Hello --push-key device-1 --message Hello"
+    );
+    let cron = "0 0 9 ? * MON-FRI";
+    let once = postrider(&push).arg("--cron").arg(cron).run();
+    assert_eq!(once.stdout.trim(), &PUSH[6..], "{once:?}");
+    let said = "it is sent once, at the first time of `0 0 9 ? * MON-FRI`: 2026-11-23T09:00:00.000Z";
+    assert!(once.stderr.contains(said), "{once:?}");
+    let at_once = postrider(&push).run();
+    assert!(!at_once.stderr.contains("sent once"), "{at_once:?}");
+    let help = postrider("push --help").run().stdout;
+    let help: Vec<&str> = help.split_whitespace().collect();
+    let help = help.join(" ");
+    for said in [
+        "Sends it once",
+        "second, minute, hour, day of the month, month, day of the week",
+        "push.timeZone",
+    ] {
+        assert!(help.contains(said), "{help}");
+    }
 }

@@ -47,11 +47,14 @@ impl Describer<'_> {
         let prototype = prototype.map_or("without a prototype".to_owned(), |key| {
             format!("with the prototype {key}")
         });
+        // What repeats as an expression is sent once all the same.
         let window = push.cron_expression.as_deref().map_or(String::new(), |cron| {
-            format!(
-                ", to be sent at times of `{cron}` ({})",
-                self.context.rules.push_zone
-            )
+            let first = self
+                .window()
+                .and_then(|window| window.opens_at_or_after(push.created_at).ok());
+            let first = first.map_or(String::new(), |at| format!(": {}", time(at)));
+            let zone = self.context.rules.push_zone;
+            format!(", to be sent once, at the first time of `{cron}` ({zone}) that it gets to{first}")
         });
         let text = format!("Accepted for {} {prototype}{window}.", push.platform);
         let accepted = Sentence::new("accepted", text)
@@ -218,7 +221,7 @@ impl Describer<'_> {
         match due {
             Some(at) if is_ahead => {
                 let text = format!(
-                    "Waits for its sending window, which opens at {}.{}",
+                    "Waits for its sending window, which opens at {}, and is sent once.{}",
                     self.context.when(at),
                     self.paused_besides(),
                 );

@@ -27,7 +27,7 @@ const PUSHES: &[PushCase] = &[
         PushStatus::Scheduled,
         0,
         |it| it.push.next_attempt_at = Some(now() + TimeDelta::hours(2)),
-        "Waits for its sending window, which opens at 2026-11-21 14:00:00 UTC (in 2 h).",
+        "Waits for its sending window, which opens at 2026-11-21 14:00:00 UTC (in 2 h), and is sent once.",
         "The retry-worker puts it into the queue, and it is sent if its window is still open then.",
         ("waits-window", "queued-in-window"),
     ),
@@ -288,6 +288,20 @@ fn what_happened_to_a_push_has_a_code_and_what_it_names() {
     }
     let told = "Attempt 1 failed after 31 ms: Swrve answered 500 Internal Server Error, code 503.";
     assert_eq!(story.story[1].text, told);
+}
+
+#[test]
+fn a_push_of_an_expression_that_repeats_is_said_to_be_sent_once_and_when() {
+    let mut history = push(PushStatus::Scheduled, 0);
+    history.push.cron_expression = Some("0 0 9 ? * MON-FRI".to_owned());
+    history.push.next_attempt_at = Some(now() + TimeDelta::hours(45));
+    let story = crate::push(&history, &context());
+    assert_eq!(
+        story.story[0].text,
+        "Accepted for IOS with the prototype Hello, to be sent once, at the first time of `0 0 9 ? * MON-FRI` (UTC) that it gets to: \
+         2026-11-23 09:00:00 UTC."
+    );
+    assert!(story.headline.ends_with(", and is sent once."), "{story:?}");
 }
 
 #[test]

@@ -83,7 +83,8 @@ fn why_push(push: &PushDocument, now: DateTime<Utc>) -> (String, Option<DateTime
     match push.status {
         "SCHEDULED" if due.is_some_and(|at| at > now) => {
             let cron = push.cron_expression.as_deref().unwrap_or_default();
-            (format!("Waits for its sending window, {cron}; it opens"), due)
+            let why = format!("Is sent once, in its sending window, {cron}; it opens");
+            (why, due)
         }
         _ if push.paused_by.is_some() => (said("Waits: an operator has paused the lane", failure), None),
         "SCHEDULED" => (

@@ -167,6 +167,16 @@ async fn several_statuses_are_one_parameter_and_what_waits_is_better_asked_for_w
         "{wrong:?}"
     );
 
+    let held = async || {
+        Json(json!({"items": [{"id": EVENT, "status": "RETRY", "held": true}], "next": null, "examined": 1}))
+    };
+    let held = pretended(Router::new().route("/pushes", get(held))).await;
+    let listed = run("push list --waiting", &held);
+    assert!(
+        listed.stderr.contains("Swrve is out of order and the lane held"),
+        "{listed:?}"
+    );
+
     let nothing = async || Json(json!({"items": [], "next": "more", "examined": 10}));
     let nothing = Router::new()
         .route("/pushes", get(nothing))

@@ -110,8 +110,9 @@ impl Describer<'_> {
             PushStatus::Scheduled if push.next_attempt_at > Some(self.context.now) => {
                 "for its sending window"
             }
-            _ if self.stopped().is_some() => "while the lane sends nothing",
+            // What kept it back since it was due is told as that.
             PushStatus::Retry => "for another attempt",
+            _ if self.stopped().is_some() => "while the lane sends nothing",
             _ => "for its turn in the queue",
         };
         let attempts: Vec<_> = push
@@ -485,7 +486,10 @@ impl Describer<'_> {
         let paused = self.context.pause("lane", "push");
         let resume = paused.map(|_| "postrider resume lane push".to_owned());
         let push = &self.history.push;
-        let waits = push.status == PushStatus::Retry && push.next_attempt_at > Some(self.context.now);
+        let waits = push.status == PushStatus::Retry
+            && push.next_attempt_at > Some(self.context.now)
+            // The end of a pause or of an outage is what sends it, whenever it is due.
+            && self.stopped().is_none();
         let retry = waits.then(|| format!("postrider retry-now push {}", push.id));
         self.item().commands(resume.into_iter().chain(retry))
     }

@@ -12,7 +12,7 @@ use domain::subscription::PausedBy;
 use http_api::{Problem, ReadParams, WrongQuery, paging, words};
 use serde::{Deserialize, Serialize};
 use store::Lane;
-use store::push::{PushFilter, PushRow};
+use store::push::{PushFilter, PushRow, SWRVE};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -88,6 +88,9 @@ pub(crate) struct PushDocument {
     /// LANE while it waits because an operator has paused the lane.
     #[schema(example = "LANE")]
     pub(crate) paused_by: Option<&'static str>,
+    /// Whether it waits because Swrve is out of order: it is sent when Swrve works again, whenever it is due. One that is SCHEDULED waits for its
+    /// sending window.
+    pub(crate) held: bool,
     /// Attempts so far.
     pub(crate) attempts: u32,
     /// When it is due, if it is SCHEDULED or RETRY.
@@ -123,8 +126,9 @@ pub(crate) struct FailureDocument {
 }
 
 impl PushDocument {
-    fn of(push: PushRow, lane_is_paused: bool) -> Self {
-        let is_held = lane_is_paused && !push.status.is_terminal() && !push.claimed;
+    fn of(push: PushRow, lane_is_paused: bool, lane_is_held: bool) -> Self {
+        let waits = !push.status.is_terminal() && !push.claimed;
+        let is_paused = lane_is_paused && waits;
         let (code, error) = (push.error_code, push.error);
         Self {
             id: push.id.uuid(),
@@ -133,11 +137,12 @@ impl PushDocument {
             platform: push.platform.as_str(),
             prototype: push.message_prototype_key,
             cron_expression: push.cron_expression,
-            reason: match is_held {
+            reason: match is_paused {
                 true => Some("PAUSED"),
                 false => push.reason.map(|reason| reason.as_str()),
             },
-            paused_by: is_held.then_some(PausedBy::Lane.as_str()),
+            paused_by: is_paused.then_some(PausedBy::Lane.as_str()),
+            held: lane_is_held && waits && push.status != PushStatus::Scheduled,
             attempts: push.attempts,
             next_attempt_at: push.next_attempt_at,
             created_at: push.created_at,
@@ -175,10 +180,16 @@ pub(crate) async fn list(
     let filter = wrong.with(filter(&params))?;
     let listing = app.store.list_pushes(&filter, after, limit);
     let found = http_api::by(viewer.deadline, ("the pushes", "read"), listing).await?;
-    let look = app.store.lane_is_paused(Lane::Push);
-    let is_paused = http_api::by(viewer.deadline, ("the pause", "read"), look).await?;
+    let look = async {
+        let is_paused = app.store.lane_is_paused(Lane::Push).await?;
+        Ok((is_paused, app.store.list_holds().await?))
+    };
+    let look = http_api::by(viewer.deadline, ("what stops the lane", "read"), look).await?;
+    let (is_paused, holds) = look;
+    let mut holds = holds.iter();
+    let is_held = holds.any(|hold| hold.class == SWRVE && hold.answered_at.is_none());
     let found = found.ok_or_else(not_indexed)?;
-    let show = |push| PushDocument::of(push, is_paused);
+    let show = |push| PushDocument::of(push, is_paused, is_held);
     Ok(Json(if filter.is_newest_first() {
         Part::newest_first(found, limit, show)
     } else {

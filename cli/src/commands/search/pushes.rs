@@ -88,6 +88,12 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
             "an operator has paused the lane, for which these wait; `postrider pauses` says who, and why",
         );
     }
+    if found.iter().any(|push| push["held"] == true) {
+        output::note(
+            "Swrve is out of order and the lane held, for which these wait, whenever they are due; they are sent by themselves when Swrve works \
+             again, and `postrider status` says since when it does not",
+        );
+    }
     let elsewhere = match args.status.as_slice() {
         [one] => waits_elsewhere(&one.to_uppercase()),
         _ => None,

@@ -4,13 +4,13 @@ use chrono::TimeDelta;
 use domain::notification::NotificationStatus;
 use domain::push::PushStatus;
 use domain::reason::NotificationReason;
-use store::push::HoldPeriod;
+use store::push::{HoldPeriod, HoldView};
 use store::timeline::NotificationTimeline;
 use store::{DeadLetterState, PausePeriod};
 use uuid::Uuid;
 
 use super::{act, context, dead_letter, notification, now, paused, push};
-use crate::Explanation;
+use crate::{Context, Explanation};
 
 /// A pause that is over.
 fn pause(scope: &str, from: i64, until: i64) -> PausePeriod {
@@ -211,6 +211,34 @@ fn an_outage_that_goes_on_has_taken_time_and_no_end_to_tell() {
     let parts = story.delay.map(|delay| delay.parts).unwrap_or_default();
     let causes: Vec<_> = parts.iter().map(|part| part.cause).collect();
     assert_eq!(causes, ["HELD", "WAITING"]);
+}
+
+#[test]
+fn the_wait_for_a_retry_before_it_was_due_is_not_of_the_outage() {
+    let mut waiting = push(PushStatus::Retry, 1);
+    let due = now() - TimeDelta::minutes(3);
+    waiting.push.next_attempt_at = Some(due);
+    let mut outage = hold(450, 0);
+    (outage.answered_at, outage.ended_at) = (None, None);
+    let context = Context {
+        holds: vec![HoldView {
+            class: outage.class.clone(),
+            since: outage.since,
+            probes: outage.probes,
+            probed_at: None,
+            last_answer: outage.last_answer.clone(),
+            answered_at: None,
+        }],
+        ..context()
+    };
+    waiting.holds = vec![outage];
+    let story = crate::push(&waiting, &context);
+    let told = story.delay.map(|delay| delay.text).unwrap_or_default();
+    assert_eq!(
+        told,
+        "10 min since it was accepted: 4 min 59 s waiting for another attempt, 3 min held while Swrve was out of order, 2 min before \
+         the first attempt."
+    );
 }
 
 #[test]

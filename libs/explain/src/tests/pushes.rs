@@ -342,6 +342,22 @@ fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
         );
         assert!(story.next.text.starts_with("It is sent by itself"), "{story:?}");
         assert_eq!((story.headline_code, story.next.code), ("held", "released"));
+        let mut due_later = push(status, 0);
+        due_later.push.next_attempt_at = Some(now() + TimeDelta::minutes(1));
+        let story = crate::push(&due_later, &held(hold.clone()));
+        assert!(
+            !format!("{:?}", story.commands).contains("retry-now"),
+            "{story:?}"
+        );
+        let mut both = held(hold.clone());
+        both.pauses = paused("lane", "push").pauses;
+        both.pauses[0].until = Some(now() + TimeDelta::minutes(10));
+        let story = crate::push(&push(status, 0), &both);
+        assert_eq!((story.headline_code, story.next.at), ("paused", None));
+        assert!(
+            story.next.text.contains("Swrve is out of order as well"),
+            "{story:?}"
+        );
         let over = store::push::HoldView {
             answered_at: Some(now()),
             ..hold.clone()

@@ -176,3 +176,35 @@ async fn what_a_pause_of_its_subscription_or_reseller_holds_back_waits_for_the_e
     }
     assert_eq!(sums().await, none);
 }
+
+#[testkit::test]
+async fn what_waits_for_swrve_says_so_whenever_it_is_due(rig: &Rig) {
+    for state in [
+        PushState::Retry,
+        PushState::Queued,
+        PushState::Scheduled,
+        PushState::Sending,
+        PushState::Sent,
+    ] {
+        PushRow::in_state(state).make(&rig.it.pool).await;
+    }
+    let held = async || -> Vec<String> {
+        let list = rig.see("/pushes").await;
+        let items = list["items"].as_array().unwrap().iter();
+        let held = items.filter(|item| item["held"] == true);
+        let mut held: Vec<_> = held.map(|item| item["status"].to_string()).collect();
+        held.sort();
+        held
+    };
+    assert_eq!(held().await, [] as [&str; 0]);
+    sqlx::query("INSERT INTO holds (class, last_answer) VALUES ('SWRVE', '503')")
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    assert_eq!(held().await, ["\"IN_MEMORY\"", "\"RETRY\""]);
+    sqlx::query("UPDATE holds SET answered_at = now()")
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    assert_eq!(held().await, [] as [&str; 0]);
+}

@@ -87,6 +87,7 @@ fn why_push(push: &PushDocument, now: DateTime<Utc>) -> (String, Option<DateTime
             (why, due)
         }
         _ if push.paused_by.is_some() => (said("Waits: an operator has paused the lane", failure), None),
+        _ if push.held => (said("Waits until Swrve works again", failure), None),
         "SCHEDULED" => (
             "Its sending window is open; it waits for room in the queue, due".to_owned(),
             due,

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use explain::Explanation;
-use explain::words::of;
+use explain::words::{number, of};
 use http_api::{FieldCode, Params, Problem, WrongQuery};
 use serde::{Deserialize, Serialize};
 use store::push::{PushFilter, PushRow};
@@ -204,9 +204,23 @@ impl FoundDocument {
     }
 
     fn event(event: &EventFound) -> Self {
-        let became = match event.notifications {
+        let (all, delivered, failed) = (event.notifications, event.delivered, event.failed);
+        let standing = [
+            (delivered, "delivered"),
+            (all.saturating_sub(delivered + failed), "still to be delivered"),
+            (failed, "not to be delivered"),
+        ];
+        let standing = standing.into_iter().filter(|(count, _)| *count > 0);
+        let standing: Vec<String> = standing
+            .map(|(count, what)| format!("{} {what}", number(count)))
+            .collect();
+        let became = match all {
             0 => "it matched no subscription, so that nothing is sent".to_owned(),
-            some => format!("it became {}", of(some, "notification", "notifications")),
+            some => format!(
+                "it became {}: {}",
+                of(some, "notification", "notifications"),
+                standing.join(", ")
+            ),
         };
         Self {
             kind: "event",

@@ -63,6 +63,10 @@ pub struct EventFound {
     pub created_at: DateTime<Utc>,
     /// How many notifications it became.
     pub notifications: u64,
+    /// How many of those were delivered.
+    pub delivered: u64,
+    /// How many of those failed or were given up.
+    pub failed: u64,
 }
 
 /// Looks at events along one index, which `$lead` alone decides on; its parameters of its own are those from `$5` on.
@@ -157,11 +161,13 @@ impl Store {
             EventFound,
             r#"
             SELECT e.id, e.event_id, e.reseller_id AS reseller, e.type AS event_type, e.occurred_at, e.created_at,
-                   n.notifications AS "notifications!: Count"
+                   n.notifications AS "notifications!: Count", n.delivered AS "delivered!: Count", n.failed AS "failed!: Count"
             FROM UNNEST($1::uuid[], $2::uuid[], $3::uuid[]) WITH ORDINALITY AS i(id, first, last, place)
             JOIN events e ON e.id = i.id
             CROSS JOIN LATERAL (
-                SELECT count(*) AS notifications FROM notifications
+                SELECT count(*) AS notifications, count(*) FILTER (WHERE status = 'SENT') AS delivered,
+                       count(*) FILTER (WHERE status IN ('FAILED', 'GIVEN_UP')) AS failed
+                FROM notifications
                 WHERE id BETWEEN i.first AND i.last AND event = i.id) AS n
             ORDER BY i.place
             "#,

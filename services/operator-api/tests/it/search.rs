@@ -239,3 +239,29 @@ async fn a_search_for_nothing_is_refused(rig: &Rig) {
         rig.refused("GET", &path, None, (400, "invalid-query")).await;
     }
 }
+
+#[testkit::test]
+async fn an_event_that_is_found_says_how_its_notifications_stand(rig: &Rig) {
+    for (state, key, standing) in [
+        (NotificationState::Sent, "order-18", "1 delivered"),
+        (NotificationState::Pending, "order-19", "1 still to be delivered"),
+        (NotificationState::Failed, "order-20", "1 not to be delivered"),
+    ] {
+        let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+        let row = NotificationRow::in_state(state, subscription);
+        let notification = row.make(&rig.it.pool).await;
+        sqlx::query(
+            "INSERT INTO event_keys (scope, key, event, request, created_at)
+             VALUES ('reseller/acme', $1, $2, sha256('x'), now())",
+        )
+        .bind(key)
+        .bind(notification.event)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+        let answer = rig.see(&format!("/search?q={key}")).await;
+        let headline = answer["items"][0]["headline"].as_str().unwrap();
+        let said = format!("it became 1 notification: {standing}.");
+        assert!(headline.ends_with(&said), "{headline}");
+    }
+}

@@ -31,7 +31,7 @@ pub(crate) struct Payload<'a> {
     #[schema(value_type = String, required = true, min_length = 1, example = "Hello client!")]
     pub(crate) message: Option<String>,
     /// A Quartz cron expression that describes when the push may be sent, in the time zone `push.timeZone`; at any time
-    /// when absent or null.
+    /// when absent or null. It is sent once, at the first time that it gets to, which `GET /push/{id}` has as `nextAttemptAt`.
     #[serde(default)]
     #[schema(example = "* * 9-17 ? * MON-FRI")]
     pub(crate) cron_expression: Option<String>,

@@ -233,30 +233,23 @@ async fn tell(args: &CommandArgs, command: &str) -> anyhow::Result<()> {
 /// its own filter. Of dead letters that were chosen one by one no filter finds them.
 fn advice_on_failed(job: &Job, outcome: &Outcome) -> Vec<String> {
     let failures = outcome.failures();
-    let Some(filter) = job.filter.as_ref().and_then(Value::as_object) else {
+    let Some(mut filter) = job.filter.as_ref().and_then(Value::as_object).cloned() else {
         let list = format!("`postrider dead-letters list --job {}`", job.id);
         let advice = format!("{list} shows which of those that were chosen failed again");
         return (!failures.is_empty()).then_some(advice).into_iter().collect();
     };
     // How it failed before says nothing of how it failed again; of a push the target is what Swrve answered.
-    let stays = |name: &str, value: &Value| match name {
+    filter.retain(|name, value| match name.as_str() {
         "lane" | "subscription" | "reseller" | "eventType" | "prototype" => true,
         "target" => value.as_str().is_some_and(|target| target.contains("://")),
         _ => false,
-    };
-    let filter: serde_json::Map<String, Value> = filter
-        .iter()
-        .filter(|(name, value)| stays(name, value))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
+    });
+    let mut filter = Value::Object(filter);
+    filter["since"] = time(job.created_at).into();
     let replay = |fingerprint: &str| {
-        let mut filter = Value::Object(filter.clone());
         filter["fingerprint"] = fingerprint.into();
-        filter["since"] = time(job.created_at).into();
-        format!(
-            "`postrider dead-letters replay {}` replays what failed again",
-            options(&filter)
-        )
+        let options = options(&filter);
+        format!("`postrider dead-letters replay {options}` replays what failed again")
     };
     failures.into_iter().map(replay).collect()
 }

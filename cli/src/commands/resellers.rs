@@ -95,7 +95,7 @@ pub(crate) async fn at_endpoint(api: &Api, url: &str) -> anyhow::Result<Vec<(Uui
 pub(crate) async fn subscriptions(
     operator: &OperatorArgs,
     form: Form,
-    asked: [(&str, Option<String>); 4],
+    asked: [(&str, Option<String>); 5],
 ) -> anyhow::Result<()> {
     let (api, query) = (operator.connect()?, query(asked));
     let mut document: Value = api.get("/subscriptions", &query).await?;

@@ -194,6 +194,7 @@ async fn with_both_keys_the_portal_is_asked_and_named_unless_an_option_for_opera
     for command in [
         "notifications list --value example.org --reseller acme",
         "subscriptions list --failing",
+        "subscriptions list --state deactivated",
     ] {
         let told = run(command);
         assert_eq!(told.code, Some(1), "{told:?}");

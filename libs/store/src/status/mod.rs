@@ -16,7 +16,9 @@ pub use lanes::{Depths, Overdue, Waiting};
 pub use last_look::{LOOKS_APART_MAX, LastLook};
 pub use paused::{PAUSED_COUNTED_MAX, PausedWaiting};
 pub use quotas::{QUOTA_COUNTED_MAX, QuotaWaiting};
-pub use rest::{Deaths, JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};
+pub use rest::{
+    Deactivated, Deaths, JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble,
+};
 pub use waits::{WAITS_COUNTED_MAX, Waits};
 
 /// Up to how many rows are counted. A count above it means "more than that".

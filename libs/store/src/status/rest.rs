@@ -37,6 +37,8 @@ pub struct Leadership {
 pub struct Deaths {
     /// Open ones.
     pub open: u64,
+    /// When the oldest of them was made.
+    pub oldest: Option<DateTime<Utc>>,
     /// When the newest of them was made.
     pub newest: Option<DateTime<Utc>>,
     /// Those of the last time, counted up to 10,000 for each reason.
@@ -75,6 +77,15 @@ pub struct SubscriptionInTrouble {
     pub since: DateTime<Utc>,
     /// Since when every attempt has failed.
     pub failing_since: Option<DateTime<Utc>>,
+}
+
+/// Subscriptions that were deactivated by what their endpoints did, and not lately.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deactivated {
+    /// How many.
+    pub count: u64,
+    /// The one that was first.
+    pub oldest: SubscriptionInTrouble,
 }
 
 /// Mails that do not get out.
@@ -165,6 +176,41 @@ impl Store {
         .await?)
     }
 
+    /// The subscriptions that were deactivated by what their endpoint did, before those that are in trouble at `now`, and since a time; none where
+    /// there is none.
+    pub async fn subscriptions_deactivated(
+        &self,
+        now: DateTime<Utc>,
+        since: DateTime<Utc>,
+    ) -> Result<Option<Deactivated>, Error> {
+        let oldest = sqlx::query!(
+            r#"
+            SELECT id, reseller_id AS reseller, url, state AS "state: Name<SubscriptionState>", state_reason AS reason,
+                   state_changed_at AS since, failing_since, count(*) OVER () AS "count!: Count"
+            FROM subscriptions
+            WHERE deleted_at IS NULL AND state = 'DEACTIVATED' AND state_changed_at BETWEEN $2 AND $1
+              AND state_reason IN ('FAILING', 'REDIRECTED', 'GONE')
+            ORDER BY state_changed_at, id LIMIT 1
+            "#,
+            now - NEWS,
+            since,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(oldest.map(|row| Deactivated {
+            count: row.count.into(),
+            oldest: SubscriptionInTrouble {
+                id: row.id,
+                reseller: row.reseller,
+                url: row.url,
+                state: row.state.into(),
+                reason: row.reason,
+                since: row.since,
+                failing_since: row.failing_since,
+            },
+        }))
+    }
+
     /// Mails that were given up within the last day before `now`, and those that were tried in vain more than once.
     pub async fn mails_in_trouble(&self, now: DateTime<Utc>) -> Result<MailsInTrouble, Error> {
         Ok(sqlx::query_as!(
@@ -225,6 +271,11 @@ impl Store {
             r#"
             SELECT (SELECT greatest(0, coalesce(sum(letters), 0))::bigint FROM dead_letter_totals
                     WHERE state = 'OPEN' AND lane = $1) AS "open!: Count",
+                   (SELECT min(head.created_at) FROM UNNEST(ARRAY ['FAILED', 'GIVEN_UP', 'REJECTED', 'MALFORMED']) AS r(reason)
+                    CROSS JOIN LATERAL (
+                        SELECT d.created_at FROM dead_letters d
+                        WHERE d.state = 'OPEN' AND d.lane = $1 AND d.reason = r.reason
+                        ORDER BY d.created_at, d.id LIMIT 1) AS head) AS oldest,
                    (SELECT max(head.created_at) FROM UNNEST(ARRAY ['FAILED', 'GIVEN_UP', 'REJECTED', 'MALFORMED']) AS r(reason)
                     CROSS JOIN LATERAL (
                         SELECT d.created_at FROM dead_letters d

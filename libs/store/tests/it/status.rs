@@ -61,6 +61,11 @@ async fn an_empty_installation_has_nothing_to_say(pool: PgPool) {
     assert_eq!(store.leadership("push").await.unwrap(), None);
     assert_eq!(store.subscription_states().await.unwrap(), []);
     assert_eq!(store.subscriptions_in_trouble(now).await.unwrap(), []);
+    let long_ago = now - TimeDelta::days(30);
+    assert_eq!(
+        store.subscriptions_deactivated(now, long_ago).await.unwrap(),
+        None
+    );
     assert_eq!(store.mails_in_trouble(now).await.unwrap(), Default::default());
     assert_eq!(store.jobs_in_progress(now).await.unwrap(), []);
     assert_eq!(store.swrve_failures().await.unwrap(), []);
@@ -112,6 +117,10 @@ async fn pushes_are_counted_by_what_they_wait_for(pool: PgPool) {
     assert_eq!((deaths.open, deaths.recent), (7, 7), "{deaths:?}");
     assert!(
         deaths.newest.is_some() && deaths.fingerprint.is_some(),
+        "{deaths:?}"
+    );
+    assert!(
+        deaths.oldest.is_some() && deaths.oldest <= deaths.newest,
         "{deaths:?}"
     );
     assert_eq!(
@@ -264,6 +273,39 @@ async fn a_leader_is_named_with_its_time_and_trouble_comes_worst_first(pool: PgP
         .map(|it| (it.state.as_str(), it.count, it.paused))
         .collect();
     assert_eq!(counts, [("ACTIVE", 2, 1), ("DEGRADED", 1, 1)]);
+}
+
+#[testkit::database_test]
+async fn what_was_deactivated_before_those_in_trouble_is_counted_with_the_first(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let now = SystemClock.now();
+    let mut off = Vec::new();
+    for (reason, days) in [
+        ("FAILING", 3),
+        ("GONE", 5),
+        // In trouble still, too long ago, and by the reseller itself.
+        ("FAILING", 0),
+        ("FAILING", 40),
+        ("BY_RESELLER", 4),
+    ] {
+        let id = SubscriptionRow::in_state(SubscriptionState::Deactivated)
+            .make(&pool)
+            .await;
+        sqlx::query("UPDATE subscriptions SET state_reason = $2, state_changed_at = $3 WHERE id = $1")
+            .bind(id)
+            .bind(reason)
+            .bind(now - TimeDelta::days(days) - TimeDelta::minutes(1))
+            .execute(&pool)
+            .await
+            .unwrap();
+        off.push(id);
+    }
+    let found = store
+        .subscriptions_deactivated(now, now - TimeDelta::days(30))
+        .await;
+    let found = found.unwrap().unwrap();
+    assert_eq!((found.count, found.oldest.id), (2, off[1]), "{found:?}");
+    assert_eq!(found.oldest.state, SubscriptionState::Deactivated);
 }
 
 #[testkit::database_test]

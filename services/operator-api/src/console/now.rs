@@ -66,6 +66,12 @@ impl Now {
             .or_else(|| findings.iter().find(of_pause))
     }
 
+    /// What was accepted and is neither delivered nor on its way.
+    fn dead_letters(&self) -> u64 {
+        let lanes = self.status.lanes.iter().flatten();
+        lanes.map(|lane| lane.dead_letters.open).sum()
+    }
+
     /// The tone of what is worst.
     fn tone(&self) -> &'static str {
         self.worst().map_or("ok", |finding| tone(finding.severity))
@@ -97,6 +103,7 @@ pub(crate) fn place(finding: &Finding) -> Option<(String, &'static str)> {
     let (path, name) = match finding.id {
         "dead-letters-grow" | "dead-letters-open" => ("/console/dead-letters", "Open the groups"),
         "subscriptions-in-trouble" => ("/console/resellers?state=trouble", "Open the subscriptions"),
+        "subscriptions-deactivated" => ("/console/resellers?state=DEACTIVATED", "Open the subscriptions"),
         "quotas-used-up" => (
             "/console/waiting?lane=reseller&status=SCHEDULED&reason=QUOTA",
             "Open what waits",

@@ -15,7 +15,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use runtime::connections::Counters;
 use store::push::HoldView;
 use store::status::{
-    Deaths, Depths, JobInProgress, LastLook, Leadership, MailsInTrouble, Overdue, PausedWaiting,
+    Deactivated, Deaths, Depths, JobInProgress, LastLook, Leadership, MailsInTrouble, Overdue, PausedWaiting,
     QuotaWaiting, SubscriptionCount, SubscriptionInTrouble, SwrveFailure, Waiting,
 };
 use store::webhook::Outbox;
@@ -100,6 +100,8 @@ pub(crate) struct Tables {
     pub(crate) reseller: ResellerFacts,
     pub(crate) subscriptions: Vec<SubscriptionCount>,
     pub(crate) in_trouble: Vec<SubscriptionInTrouble>,
+    /// Those that were deactivated before those in trouble were, if there are any.
+    pub(crate) deactivated: Option<Deactivated>,
     /// How many subscriptions that are served fail.
     pub(crate) failing: u64,
     pub(crate) outbox: Outbox,

@@ -1,5 +1,6 @@
 //! What the state of the system amounts to, one finding for each thing that is out of order.
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -15,6 +16,21 @@ pub(crate) enum Severity {
     Warning,
     /// Worth knowing; nothing is wrong.
     Notice,
+}
+
+/// What a finding does to what was handed in, the worst first: findings of one severity stand in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Harm {
+    /// While it lasts, something is not accepted or not sent at all. Such findings keep the order from causes to effects.
+    Stops,
+    /// Something will not be delivered unless a person does something about it.
+    Loses,
+    /// Something is delivered later.
+    Delays,
+    /// None.
+    Nothing,
+    /// None but of a setting that is for development, which is as it is until it is changed.
+    Setting,
 }
 
 /// A thing that is worth knowing.
@@ -45,10 +61,16 @@ pub(crate) struct Finding {
     /// The bulk job that it is about, for pages, which lead there.
     #[serde(skip)]
     pub(crate) job: Option<Uuid>,
+    /// What it does to what was handed in.
+    #[serde(skip)]
+    pub(crate) harm: Harm,
+    /// Since when it does so, as far as that is known.
+    #[serde(skip)]
+    pub(crate) since: Option<DateTime<Utc>>,
 }
 
 impl Finding {
-    /// A finding without a command.
+    /// A finding without a command. A notice harms nothing, and what is worse stops something, unless it says otherwise.
     pub(crate) fn new(
         (id, severity, runbook): (&'static str, Severity, &'static str),
         text: impl Into<String>,
@@ -63,6 +85,11 @@ impl Finding {
             command: None,
             runbook,
             job: None,
+            harm: match severity {
+                Severity::Critical | Severity::Warning => Harm::Stops,
+                Severity::Notice => Harm::Nothing,
+            },
+            since: None,
         }
     }
 
@@ -82,6 +109,12 @@ impl Finding {
     pub(crate) fn counting(self, name: &str, count: u64, up_to: u64) -> Self {
         self.naming(name, count)
             .naming("countedUpTo", (count > up_to).then_some(up_to))
+    }
+
+    /// The same, which does this to what was handed in, since a time where that is known.
+    pub(crate) fn harming(mut self, harm: Harm, since: Option<DateTime<Utc>>) -> Self {
+        (self.harm, self.since) = (harm, since);
+        self
     }
 
     /// The same about a bulk job.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use config::{Config, Secret};
+use domain::push::PushState;
 use serde_json::{Value, json};
 use sqlx::PgPool;
+use testkit::push_factory::PushRow;
 use testkit::{Service, eventually};
 use tokio::net::TcpListener;
 
@@ -88,8 +90,20 @@ async fn what_is_broken_is_found_and_what_is_mended_is_healthy(pool: PgPool) {
     let store = &rig.it.store;
     store.note_look(true, at).await.unwrap();
     assert!(until_healthy(rig).await["since"].is_string());
-    let page = Browser::with_key(rig, &rig.key).await.see("/console").await;
+    let browser = Browser::with_key(rig, &rig.key).await;
+    let page = browser.see("/console").await;
     assert!(page.contains("All is well since <time"), "{page}");
+    assert!(
+        page.contains("was accepted is delivered, or on its way."),
+        "{page}"
+    );
+    PushRow::in_state(PushState::Failed).make(&rig.it.pool).await;
+    eventually("the page to say what is not delivered", async || {
+        let page = browser.see("/console").await;
+        let said = "or on its way, except for 1 open dead letter: what";
+        page.contains(said).then_some(())
+    })
+    .await;
     retries.stop().await;
     let status = until_found(rig, "service-missing", 1).await;
     let text = status["findings"][0]["text"].as_str().unwrap();

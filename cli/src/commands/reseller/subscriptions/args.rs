@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Subcommand};
+use domain::subscription::SubscriptionState;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -80,6 +81,9 @@ pub(crate) struct ListArgs {
     /// For operators: only those that have failed since their last success.
     #[arg(long, help_heading = OPERATORS)]
     pub(super) failing: bool,
+    /// For operators: in this state.
+    #[arg(long, ignore_case = true, help_heading = OPERATORS, value_parser = PossibleValuesParser::new(SubscriptionState::ALL.map(SubscriptionState::as_str)))]
+    pub(super) state: Option<String>,
     /// Where the previous part ended.
     #[arg(long)]
     pub(super) cursor: Option<String>,

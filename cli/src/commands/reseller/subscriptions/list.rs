@@ -50,12 +50,14 @@ const ROWS: [Shown; 21] = [
 /// Lists those of the reseller, or what operators ask for.
 pub(super) async fn list(args: ListArgs) -> anyhow::Result<()> {
     let common = &args.common;
-    let is_for_operators = args.reseller.is_some() || args.with_url.is_some() || args.failing;
+    let is_for_operators =
+        args.reseller.is_some() || args.with_url.is_some() || args.failing || args.state.is_some();
     if asked(is_for_operators, &common.portal, &args.operator) == Asked::Operator {
         let query = [
             ("reseller", args.reseller),
             ("url", args.with_url),
             ("failing", args.failing.then(|| "true".to_owned())),
+            ("state", args.state.map(|state| state.to_ascii_uppercase())),
             ("cursor", args.cursor),
         ];
         return resellers::subscriptions(&args.operator, common.form(), query).await;

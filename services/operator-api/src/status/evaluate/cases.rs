@@ -1,11 +1,11 @@
 //! What each state of the system amounts to, as a table: the change of a healthy system, and the finding that it makes.
 
+mod subscriptions;
 mod swrve;
 
 use broker::{ConnectionState, Queue};
 use chrono::TimeDelta;
 use domain::dead_letter_job::{JobPause, JobStatus};
-use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Previous};
 use store::BrokenGlass;
 use store::status::QuotaWaiting;
@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::Severity;
 use super::scene::{
-    MINUTE, depth, ending_key, has_done, hold, job, now, one, pause, process, sends, tables, trouble,
-    used_up, webpush_month,
+    MINUTE, depth, ending_key, has_done, hold, job, now, one, pause, process, sends, tables, used_up,
+    webpush_month,
 };
 use crate::status::facts::{Database, Facts, OpenRequests};
 
@@ -24,7 +24,7 @@ pub(super) type Case = (&'static str, Severity, fn(&mut Facts), &'static str);
 
 /// All cases.
 pub(super) fn cases() -> impl Iterator<Item = &'static Case> {
-    CASES.iter().chain(swrve::CASES)
+    CASES.iter().chain(subscriptions::CASES).chain(swrve::CASES)
 }
 
 const CASES: &[Case] = &[
@@ -367,43 +367,13 @@ const CASES: &[Case] = &[
         "3 open dead letters, 1 of them in the last 10 minutes, swrve/404.",
     ),
     (
-        "subscriptions-in-trouble",
-        Severity::Notice,
-        |f| tables(f).in_trouble = vec![trouble(SubscriptionState::Degraded)],
-        "https://acme.example/hook is degraded since 2026-11-21 11:00:00 UTC (1 h ago) and fails since 2026-11-18 12:00:00 UTC (3 days ago).",
-    ),
-    (
-        "subscriptions-in-trouble",
+        "dead-letters-open",
         Severity::Notice,
         |f| {
-            let mut newest = trouble(SubscriptionState::Active);
-            (newest.id, newest.failing_since) = (Uuid::from_u128(6), Some(now() - TimeDelta::hours(2)));
-            tables(f).in_trouble = vec![trouble(SubscriptionState::Degraded), newest];
+            let deaths = &mut tables(f).push.deaths;
+            (deaths.open, deaths.oldest) = (41, Some(now() - TimeDelta::days(2)));
         },
-        "; the newest is 00000000-0000-0000-0000-000000000006 of acme: https://acme.example/hook fails since 2026-11-21 10:00:00 UTC (2 h ago).",
-    ),
-    (
-        "subscriptions-in-trouble",
-        Severity::Notice,
-        |f| tables(f).in_trouble = vec![trouble(SubscriptionState::Deactivated)],
-        "was deactivated at 2026-11-21 11:00:00 UTC (1 h ago), FAILING.",
-    ),
-    (
-        "subscriptions-in-trouble",
-        Severity::Warning,
-        |f| tables(f).in_trouble = (0..4).map(|_| trouble(SubscriptionState::Active)).collect(),
-        "4 failing",
-    ),
-    // More than are listed, of many.
-    (
-        "subscriptions-in-trouble",
-        Severity::Warning,
-        |f| {
-            tables(f).in_trouble = (0..100).map(|_| trouble(SubscriptionState::Active)).collect();
-            tables(f).subscriptions[0].count = 1_000;
-            tables(f).failing = 400;
-        },
-        "Subscriptions: 400 failing",
+        "41 open dead letters; the oldest was made at 2026-11-19 12:00:00 UTC (2 days ago).",
     ),
     (
         "quota-requests-open",

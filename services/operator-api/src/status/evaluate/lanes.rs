@@ -8,7 +8,7 @@ use store::push::HoldView;
 use store::status::{COUNTED_MAX, Depths, Overdue, QUOTA_COUNTED_MAX};
 
 use super::processes::led_for;
-use super::{Finding, Known, SETTLING, Severity};
+use super::{Finding, Harm, Known, SETTLING, Severity};
 use crate::status::facts::Process;
 use crate::status::thresholds::{LATELY, LOST, NOTIFICATIONS_LATE, OVERDUE, PUSHES_LATE};
 use explain::words::{length, number, of, time, when};
@@ -165,7 +165,8 @@ fn pushes_overdue(known: &Known<'_>) -> Option<Finding> {
     let finding = Finding::new(("pushes-overdue", severity, "pushes-are-late"), text, meaning)
         .naming("waitedSeconds", waited.as_secs())
         .counting("pending", known.tables.push.depths.pending, COUNTED_MAX)
-        .naming("fullPace", full_pace);
+        .naming("fullPace", full_pace)
+        .harming(Harm::Delays, Some(known.facts.now - waited));
     Some(known.naming_backlog_of_pushes(finding))
 }
 
@@ -198,7 +199,8 @@ fn notifications_overdue(known: &Known<'_>) -> Option<Finding> {
     )
     .naming("waitedSeconds", waited.as_secs())
     .naming("subscriptions", waiting.worst.map(|_| waiting.subscriptions))
-    .naming("subscription", waiting.worst);
+    .naming("subscription", waiting.worst)
+    .harming(Harm::Delays, Some(known.facts.now - waited));
     Some(match waiting.worst {
         Some(worst) => finding.with(format!("postrider pause subscription {worst} --note '…'")),
         None => finding,
@@ -241,6 +243,7 @@ fn quotas_used_up(known: &Known<'_>) -> Option<Finding> {
             .naming("subscriptions", (!is_more).then_some(waiting.subscriptions))
             .naming("atLeast", (waiting.at_least && !is_more).then_some(true))
             .naming("againAt", waiting.again_at)
+            .harming(Harm::Delays, None)
             .with("postrider notifications list --all --status SCHEDULED"),
     )
 }

@@ -27,7 +27,7 @@ use store::Lane;
 use store::status::COUNTED_MAX;
 
 use super::facts::{Database, Facts, Tables, time_to_send};
-use super::finding::{Finding, Severity};
+use super::finding::{Finding, Harm, Severity};
 
 /// How long a service may take to find its feet.
 const SETTLING: Duration = Duration::from_secs(30);
@@ -53,8 +53,9 @@ pub(crate) fn evaluate(facts: &Facts) -> Vec<Finding> {
         webpush::evaluate(&known, &mut findings);
         rest::evaluate(&known, &mut findings);
     }
-    // Within one severity in the order of the list above, which goes from causes to effects.
-    findings.sort_by_key(|finding| finding.severity);
+    // Within one severity by what they do, what has lasted longest first. What stops something is in the order of the list above, which goes
+    // from causes to effects.
+    findings.sort_by_key(|it| (it.severity, it.harm, it.since.is_none(), it.since));
     findings
 }
 

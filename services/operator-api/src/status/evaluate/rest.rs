@@ -8,7 +8,7 @@ use domain::subscription::SubscriptionState;
 use store::PauseView;
 use store::status::{COUNTED_MAX, Deaths, PAUSED_COUNTED_MAX, SubscriptionInTrouble};
 
-use super::{Finding, Known, Severity};
+use super::{Finding, Harm, Known, Severity};
 use crate::status::document::TroubleDocument;
 use crate::status::facts::OpenRequests;
 use crate::status::thresholds::{LARGE_SHARE, MANY_SUBSCRIPTIONS, MONTHS_AHEAD};
@@ -29,14 +29,14 @@ const JOB_IDLE: Duration = Duration::from_secs(5 * 60);
 
 pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(months(known));
-    // What is held comes before what is only set so.
     findings.extend(pauses(known));
     findings.extend(egress(known));
     findings.extend(break_glass(known));
     findings.extend(ending_keys(known));
-    findings.extend(dead_letters("push", &known.tables.push.deaths));
-    findings.extend(dead_letters("reseller", &known.tables.reseller.deaths));
+    findings.extend(dead_letters(known, "push", &known.tables.push.deaths));
+    findings.extend(dead_letters(known, "reseller", &known.tables.reseller.deaths));
     findings.extend(subscriptions(known));
+    findings.extend(deactivated(known));
     findings.extend(quota_requests(known));
     findings.extend(mails(known));
     findings.extend(jobs(known));
@@ -67,6 +67,7 @@ fn egress(known: &Known<'_>) -> Option<Finding> {
             "reseller.egress.allowNetworks or allowHttp is set, which is for development: a reseller can have anything in those \
              networks called.",
         )
+        .harming(Harm::Setting, None)
     })
 }
 
@@ -124,6 +125,7 @@ fn ending_keys(known: &Known<'_>) -> Option<Finding> {
             .naming("key", &next.name)
             .naming("endsAt", at)
             .naming("more", (more > 0).then_some(more))
+            .harming(Harm::Nothing, None)
             .with(format!("postrider keys rotate {}", next.id)),
     )
 }
@@ -166,6 +168,11 @@ fn pauses(known: &Known<'_>) -> Vec<Finding> {
             .naming("since", pause.paused_at)
             .naming("until", pause.until)
             .naming("note", &pause.note);
+        // Of a lane that is paused nothing is sent, however short the pause.
+        let finding = match pause.scope.as_str() {
+            "lane" => finding.harming(Harm::Stops, None),
+            _ => finding.harming(Harm::Delays, Some(pause.paused_at)),
+        };
         let counted = match waiting {
             Some(waiting) => finding.counting("waiting", waiting, counted_up_to(pause)),
             None => finding,
@@ -179,7 +186,8 @@ fn pauses(known: &Known<'_>) -> Vec<Finding> {
             of(more as u64, "more pause is", "more pauses are")
         );
         let finding = Finding::new(("paused", Severity::Notice, page_of("reseller")), text, "");
-        findings.push(finding.naming("more", more).with("postrider pauses"));
+        let finding = finding.naming("more", more).harming(Harm::Delays, None);
+        findings.push(finding.with("postrider pauses"));
     }
     findings
 }
@@ -216,7 +224,7 @@ fn page_of(scope: &str) -> &'static str {
     }
 }
 
-fn dead_letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
+fn dead_letters(known: &Known<'_>, lane: &str, deaths: &Deaths) -> Option<Finding> {
     if deaths.open == 0 {
         return None;
     }
@@ -231,6 +239,10 @@ fn dead_letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
                 number(deaths.recent)
             )
         });
+    let oldest = deaths.oldest.map_or(String::new(), |at| {
+        let it = if deaths.open == 1 { "it" } else { "the oldest" };
+        format!("; {it} was made at {}", when(at, known.facts.now))
+    });
     let growing = deaths.recent >= MANY_DEAD_LETTERS;
     let (id, severity) = if growing {
         ("dead-letters-grow", Severity::Warning)
@@ -240,13 +252,15 @@ fn dead_letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
     Some(
         Finding::new(
             (id, severity, "dead-letters-grow"),
-            format!("The {lane} lane has {open}{mostly}."),
+            format!("The {lane} lane has {open}{mostly}{oldest}."),
             "Each is something that will not be delivered unless it is replayed.",
         )
         .naming("lane", lane)
         .counting("open", deaths.open, COUNTED_MAX)
         .naming("recent", deaths.fingerprint.as_ref().map(|_| deaths.recent))
         .naming("fingerprint", &deaths.fingerprint)
+        .naming("oldestAt", deaths.oldest)
+        .harming(Harm::Loses, deaths.oldest)
         .with(format!("postrider dead-letters groups --lane {lane}")),
     )
 }
@@ -313,7 +327,41 @@ fn subscriptions(known: &Known<'_>) -> Option<Finding> {
         finding
             .naming("worst", TroubleDocument::of(worst))
             .naming("newest", newest.map(TroubleDocument::of))
+            .harming(Harm::Loses, trouble.iter().map(began).min())
             .with(command),
+    )
+}
+
+/// Those that have been off for longer than those in trouble tell of: they get nothing, and each day that passes can be replayed for one day less.
+fn deactivated(known: &Known<'_>) -> Option<Finding> {
+    let off = known.tables.deactivated.as_ref()?;
+    let oldest = &off.oldest;
+    let (count, gets, which) = match off.count {
+        1 => ("1 subscription was".to_owned(), "gets", "it is"),
+        more => (
+            format!("{} subscriptions were", number(more)),
+            "get",
+            "the first is",
+        ),
+    };
+    let finding = Finding::new(
+        (
+            "subscriptions-deactivated",
+            Severity::Notice,
+            "a-subscription-was-deactivated",
+        ),
+        format!(
+            "{count} deactivated more than a day ago and {gets} no events; {which} {}.",
+            said_of(known, oldest)
+        ),
+        "What happens meanwhile is lost to its reseller, unless that activates the subscription and has it replayed while it can be.",
+    );
+    Some(
+        finding
+            .naming("deactivated", off.count)
+            .naming("oldest", TroubleDocument::of(oldest))
+            .harming(Harm::Loses, Some(began(oldest)))
+            .with("postrider subscriptions list --state DEACTIVATED"),
     )
 }
 
@@ -423,7 +471,8 @@ fn mails(known: &Known<'_>) -> Vec<Finding> {
             finding
                 .naming("waiting", outbox.waiting)
                 .naming("waitedSeconds", overdue.as_secs())
-                .naming("setting", setting),
+                .naming("setting", setting)
+                .harming(Harm::Delays, Some(known.facts.now - overdue)),
         );
     } else if trouble.retried > 0 {
         let why = trouble
@@ -451,7 +500,11 @@ fn mails(known: &Known<'_>) -> Vec<Finding> {
         let meaning =
             "The mail server refused their recipients; the resellers have to change their addresses.";
         let finding = Finding::new(("mails-failed", Severity::Notice, runbook), text, meaning);
-        findings.push(finding.naming("failed", trouble.failed));
+        findings.push(
+            finding
+                .naming("failed", trouble.failed)
+                .harming(Harm::Loses, None),
+        );
     }
     findings
 }
@@ -496,6 +549,7 @@ fn jobs(known: &Known<'_>) -> Vec<Finding> {
             return Some(
                 about(finding)
                     .naming("pausedBecause", job.paused_because.map(JobPause::as_str))
+                    .harming(Harm::Delays, None)
                     .with(format!("postrider jobs {command} {}", job.id)),
             );
         }

@@ -11,8 +11,8 @@ use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Earlier, Previous, Report, SwrveReport};
 use store::BrokenGlass;
 use store::status::{
-    JobInProgress, Leadership, MailsInTrouble, QuotaWaiting, SubscriptionCount, SubscriptionInTrouble,
-    SwrveFailure,
+    Deactivated, JobInProgress, Leadership, MailsInTrouble, QuotaWaiting, SubscriptionCount,
+    SubscriptionInTrouble, SwrveFailure,
 };
 use store::webhook::Outbox;
 use store::webpush::StoredMonth;
@@ -97,6 +97,7 @@ pub(super) fn system(uptime: Duration) -> Facts {
                 paused_by_reseller: 0,
             }],
             in_trouble: Vec::new(),
+            deactivated: None,
             failing: 0,
             outbox: Outbox::default(),
             mails: MailsInTrouble::default(),
@@ -204,6 +205,13 @@ pub(super) fn trouble(state: SubscriptionState) -> SubscriptionInTrouble {
         since: now() - TimeDelta::hours(1),
         failing_since: Some(now() - TimeDelta::days(3)),
     }
+}
+
+/// So many subscriptions of which the first was deactivated three days ago.
+pub(super) fn deactivated(count: u64) -> Deactivated {
+    let mut oldest = trouble(SubscriptionState::Deactivated);
+    oldest.since = now() - TimeDelta::days(3);
+    Deactivated { count, oldest }
 }
 
 pub(super) fn sends(facts: &mut Facts, sent: u64, retried: u64) {

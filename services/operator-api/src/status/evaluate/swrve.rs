@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use store::status::{COUNTED_MAX, SwrveFailure};
 use telemetry::pace::Answer;
 
-use super::{Finding, Known, Severity};
+use super::{Finding, Harm, Known, Severity};
 use crate::status::facts::Process;
 use crate::status::thresholds::{SWRVE_ATTEMPTS_PER_SECOND, SWRVE_FAILING, SWRVE_FAILING_SHARE};
 use explain::words::{length, number, of, time, when};
@@ -84,7 +84,8 @@ fn held(known: &Known<'_>) -> Option<Finding> {
                     known.backlog_of_pushes()
                 ),
             );
-            known.naming_backlog_of_pushes(finding.naming("answeredAt", at))
+            let finding = finding.naming("answeredAt", at).harming(Harm::Delays, None);
+            known.naming_backlog_of_pushes(finding)
         }
     };
     Some(finding.naming("since", hold.since).with("postrider history push"))
@@ -303,9 +304,13 @@ fn finding(known: &Known<'_>, severity: Severity, text: String) -> Finding {
     let failures = known.tables.push.failures.iter();
     let answers = failures.map(|it| json!({"answer": said(it), "pushes": it.pushes}));
     let answers: Vec<Value> = answers.collect();
-    Finding::new(("swrve-fails", severity, "swrve-is-down"), text, meaning)
+    let finding = Finding::new(("swrve-fails", severity, "swrve-is-down"), text, meaning)
         .naming("answers", answers)
-        .with(command)
+        .with(command);
+    match severity {
+        Severity::Notice => finding.harming(Harm::Delays, None),
+        Severity::Critical | Severity::Warning => finding,
+    }
 }
 
 /// Every push that is still to be accepted, wherever it is between two attempts.

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::cases::cases;
 use super::scene::{
-    MINUTE, depth, has_done, hears, hold, job, now, one, pause, running, sends, system, tables, trouble,
-    used_up,
+    MINUTE, deactivated, depth, has_done, hears, hold, job, now, one, pause, running, sends, system, tables,
+    trouble, used_up,
 };
 use super::*;
 use crate::console::place;
@@ -125,6 +125,41 @@ fn a_paused_lane_is_expected_to_wait() {
         ["paused"],
         "a higher quota would send nothing: {findings:#?}"
     );
+}
+
+#[test]
+fn of_one_severity_what_is_lost_comes_first_the_longest_before_the_rest_and_settings_last() {
+    let mut facts = running();
+    facts.settings.opens_egress = true;
+    let known = tables(&mut facts);
+    known.reseller.quotas = Some(used_up(29, 1));
+    known.reseller.requests.count = 1;
+    (known.push.deaths.open, known.push.deaths.oldest) = (41, Some(now() - TimeDelta::days(1)));
+    known.reseller.deaths.open = 7;
+    let mut failing = trouble(SubscriptionState::Active);
+    failing.failing_since = Some(now() - TimeDelta::days(2));
+    known.in_trouble = vec![failing];
+    known.deactivated = Some(deactivated(1));
+    known.pauses = vec![pause("reseller", "acme")];
+    let ids = |facts: &Facts| -> Vec<&'static str> { evaluate(facts).iter().map(|it| it.id).collect() };
+    let expected = [
+        "subscriptions-deactivated",
+        "subscriptions-in-trouble",
+        "dead-letters-open",
+        "dead-letters-open",
+        "paused",
+        "quotas-used-up",
+        "quota-requests-open",
+        "egress-open",
+    ];
+    assert_eq!(ids(&facts), expected);
+    // Of a lane that is paused nothing is sent at all.
+    tables(&mut facts).pauses = vec![pause("lane", "push")];
+    let found = ids(&facts);
+    assert_eq!((found[0], found.len()), ("paused", expected.len()), "{found:?}");
+    // What is worse than a notice still comes before all of them.
+    tables(&mut facts).months_ahead = 0;
+    assert_eq!(ids(&facts)[0], "partitions-missing");
 }
 
 #[test]

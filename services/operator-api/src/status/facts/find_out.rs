@@ -33,7 +33,7 @@ const PUSH_LEASE: &str = "push";
 pub(crate) async fn find_out(store: &Store, broker: &Broker, config: &Config, now: DateTime<Utc>) -> Facts {
     let limit = config.operator.request_timeout.mul_f64(0.7).min(LIMIT);
     let (database, queues) = tokio::join!(
-        tokio::time::timeout(limit, look_into(store, now)),
+        tokio::time::timeout(limit, look_into(store, config, now)),
         ask_for_queues(broker, config, limit)
     );
     Facts {
@@ -67,7 +67,7 @@ pub(crate) async fn find_out(store: &Store, broker: &Broker, config: &Config, no
 /// Most pauses for which it is counted what waits, each time that the status is asked for.
 const PAUSES_COUNTED: usize = 10;
 
-async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store::Error> {
+async fn look_into(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Database, store::Error> {
     if !store.is_migrated().await? {
         return Ok(Database::NotMigrated);
     }
@@ -91,6 +91,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
     let (
         subscriptions,
         in_trouble,
+        deactivated,
         failing,
         outbox,
         mails,
@@ -104,6 +105,8 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
     ) = tokio::try_join!(
         store.subscription_states(),
         store.subscriptions_in_trouble(now),
+        // Of what was missed longer ago nothing can be replayed any more.
+        store.subscriptions_deactivated(now, now - config.reseller.replay.max_age),
         store.count_failing_subscriptions(now - FAILING),
         store.outbox(),
         store.mails_in_trouble(now),
@@ -126,6 +129,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         reseller,
         subscriptions,
         in_trouble,
+        deactivated,
         failing,
         outbox,
         mails,

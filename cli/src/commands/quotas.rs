@@ -1,13 +1,14 @@
 //! `postrider quotas`: what resellers ask for, decided by an administrator: on the database, or over the operator API, as API keys are made.
 
 use anyhow::{Context as _, bail};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use domain::subscription::QuotaRequestStatus;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
-use store::webhook::{Decided, Decision, LimitsChange};
+use store::webhook::{Decided, Decision, LimitsChange, QuotaRequestView};
 use uuid::Uuid;
 
 use super::database::{Access, Database, by_hand};
@@ -51,9 +52,9 @@ pub(crate) enum QuotasCommand {
     Deny {
         /// The request's identifier, from `postrider quotas requests`.
         id: Uuid,
-        /// A word about it, for the reseller.
-        #[arg(long)]
-        note: Option<String>,
+        /// Why, for the reseller, which gets it by mail.
+        #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+        note: String,
         #[command(flatten)]
         operator: OperatorArgs,
     },
@@ -120,16 +121,22 @@ impl Limit {
     }
 }
 
-const COLUMNS: [ShownColumn; 9] = [
+const COLUMNS: [ShownColumn; 12] = [
     (Column::whole("id"), "/id"),
     (Column::whole("reseller"), "/resellerId"),
-    (Column::whole("subscription").spare(3), "/subscriptionId"),
-    (Column::whole("quota"), "/dailyQuota"),
-    (Column::whole("a second").spare(5), "/requestsPerSecond"),
+    (Column::whole("subscription").spare(5), "/subscriptionId"),
+    (Column::whole("asks for"), "/dailyQuota"),
+    (Column::whole("has now").spare(1), "/present/dailyQuota"),
+    (Column::whole("used today").spare(2), "/present/usedToday"),
+    (Column::whole("asks for a second").spare(7), "/requestsPerSecond"),
+    (
+        Column::whole("has a second").spare(8),
+        "/present/requestsPerSecond",
+    ),
     (Column::whole("status"), "/status"),
-    (Column::whole("granted").spare(1), "/granted"),
-    (Column::whole("granted a second").spare(4), "/grantedPerSecond"),
-    (Column::prose("reason").spare(2), "/reason"),
+    (Column::whole("granted").spare(3), "/granted"),
+    (Column::whole("granted a second").spare(6), "/grantedPerSecond"),
+    (Column::prose("reason").spare(4), "/reason"),
 ];
 
 /// Does what the command says.
@@ -145,7 +152,7 @@ pub(crate) async fn run(sources: &Sources, command: QuotasCommand) -> anyhow::Re
             ..
         } => decide(&access, id, &decision(true, (granted, granted_per_second), note)).await,
         QuotasCommand::Deny { id, note, .. } => {
-            decide(&access, id, &decision(false, (None, None), note)).await
+            decide(&access, id, &decision(false, (None, None), Some(note))).await
         }
         QuotasCommand::Set(args) => set(&access, &args).await,
     }
@@ -175,7 +182,7 @@ async fn list(access: &Access, status: Option<QuotaRequestStatus>, form: Form) -
             let requests = listing
                 .await
                 .with_context(|| database.failure("read the quota requests from"))?;
-            json!(requests)
+            with_present(database, &requests).await?
         }
         Access::Api(api) => {
             let status = status.map(|status| ("status".to_owned(), json!(status)));
@@ -191,6 +198,26 @@ async fn list(access: &Access, status: Option<QuotaRequestStatus>, form: Form) -
         COLUMNS,
         "no quota request matches",
     )
+}
+
+/// The requests, those that wait for a decision with what their subscriptions have now, as the API lists them.
+async fn with_present(database: &Database, requests: &[QuotaRequestView]) -> anyhow::Result<Value> {
+    let open = requests
+        .iter()
+        .filter(|it| it.status == QuotaRequestStatus::Requested);
+    let open: Vec<Uuid> = open.map(|request| request.subscription).collect();
+    let reading = database.store.present_limits(&open, SystemClock.now());
+    let present = reading
+        .await
+        .with_context(|| database.failure("read the quotas from"))?;
+    let listed = requests.iter().map(|request| {
+        let mut listed = json!(request);
+        if request.status == QuotaRequestStatus::Requested {
+            listed["present"] = json!(present.get(&request.subscription));
+        }
+        listed
+    });
+    Ok(listed.collect())
 }
 
 async fn decide(access: &Access, id: Uuid, decision: &Decision) -> anyhow::Result<()> {

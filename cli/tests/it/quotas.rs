@@ -64,6 +64,7 @@ async fn a_request_is_listed_and_approved_once(pool: PgPool) {
         (&waiting[0]["id"], &waiting[0]["dailyQuota"]),
         (&id.to_string().into(), &500.into())
     );
+    assert_eq!(waiting[0]["present"]["usedToday"], 0, "{waiting:?}");
     let table = postrider("quotas requests").on(&pool).run().stdout;
     assert!(
         table.contains(&id.to_string()) && table.contains("acme"),
@@ -86,7 +87,7 @@ async fn a_request_is_listed_and_approved_once(pool: PgPool) {
             .await
             .expect("the audit log");
     assert_eq!(details["dailyQuota"], json!({"from": null, "to": 400}));
-    let again = postrider(&format!("quotas deny {id}")).on(&pool).run();
+    let again = postrider(&format!("quotas deny {id} --note no")).on(&pool).run();
     assert_eq!(again.code, Some(1));
     assert!(again.stderr.contains("APPROVED already"), "{again:?}");
 }
@@ -95,7 +96,13 @@ async fn a_request_is_listed_and_approved_once(pool: PgPool) {
 async fn a_request_is_denied_and_changes_nothing(pool: PgPool) {
     let subscription = SubscriptionRow::active().daily_quota(7).make(&pool).await;
     let id = requested(&pool, subscription).await;
-    let deny = postrider(&format!("quotas deny {id}")).env("POSTRIDER_ACTOR", "ada");
+    let unsaid = postrider(&format!("quotas deny {id}")).on(&pool).run();
+    assert_eq!(
+        unsaid.code,
+        Some(2),
+        "the reseller would not be told why: {unsaid:?}"
+    );
+    let deny = postrider(&format!("quotas deny {id} --note no")).env("POSTRIDER_ACTOR", "ada");
     succeeds(&deny.on(&pool).run());
     assert_eq!(limits(&pool, subscription).await, (Some(7), None));
     let denied = &listed(&pool, "")[0];
@@ -199,7 +206,7 @@ async fn without_a_database_quotas_are_decided_with_the_key_of_an_administrator(
         (Some(0), &*said),
         "{approved:?}"
     );
-    let again = asked(&format!("quotas deny {id}"));
+    let again = asked(&format!("quotas deny {id} --note no"));
     assert!(
         again.code == Some(1) && again.stderr.contains("APPROVED already"),
         "{again:?}"

@@ -8,7 +8,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::counted::number;
 use domain::notification::NotificationStatus;
-use domain::reason::{ENDED_FOR, NotificationReason};
+use domain::reason::{ENDED_FOR, NotificationReason, WAITS_FOR};
 use domain::subscription::{HeldBack, PausedBy};
 use http_api::{FieldCode, Problem, ReadParams, WrongQuery, last_answer, paging, words};
 use serde::{Deserialize, Serialize};
@@ -50,8 +50,9 @@ pub(crate) struct NotificationParams {
     /// In these statuses, separated by commas: SCHEDULED, PENDING, IN_MEMORY, RETRY, SENT, FAILED, GIVEN_UP; in any when missing.
     #[param(example = "FAILED,GIVEN_UP")]
     pub(crate) status: Option<String>,
-    /// Ended for these reasons, separated by commas: CANCELLED, EXPIRED, SUBSCRIPTION_DEACTIVATED, SUBSCRIPTION_DELETED; for any when missing.
-    /// What failed is found by `code` and `error`.
+    /// Ended for these reasons, separated by commas: CANCELLED, EXPIRED, SUBSCRIPTION_DEACTIVATED, SUBSCRIPTION_DELETED; or waiting for these:
+    /// QUOTA, RATE, POSTPONED, BUSY, WITHHELD, PAUSED, UNVERIFIED, BACKLOG, RESENT, REPLAYED, in any status that waits where none is asked for; for
+    /// any when missing. What failed is found by `code` and `error`.
     #[param(example = "CANCELLED")]
     pub(crate) reason: Option<String>,
     /// Of events of this type.
@@ -144,11 +145,7 @@ pub(crate) struct NotificationDocument {
 impl NotificationDocument {
     /// Of a subscription of which this holds notifications back.
     fn of(found: NotificationFound, held: HeldBack) -> Self {
-        let paused_by = held
-            .paused_by
-            .filter(|_| !found.status.is_terminal() && !found.claimed);
-        let held = HeldBack { paused_by, ..held };
-        let reason = NotificationReason::told(found.reason, found.status, held);
+        let (paused_by, reason) = told(&found, held);
         Self {
             id: found.id.uuid(),
             event: found.event,
@@ -174,6 +171,16 @@ impl NotificationDocument {
     }
 }
 
+/// Whose pause a notification waits for, and why it waits or has ended, where this holds those of its subscription back.
+fn told(found: &NotificationFound, held: HeldBack) -> (Option<PausedBy>, Option<NotificationReason>) {
+    let paused_by = held
+        .paused_by
+        .filter(|_| !found.status.is_terminal() && !found.claimed);
+    let held = HeldBack { paused_by, ..held };
+    let reason = NotificationReason::told(found.reason.clone(), found.status, held);
+    (paused_by, reason)
+}
+
 /// Lists notifications, the newest first; those of one status that waits by how long they have been due, of several that all wait the oldest first.
 ///
 /// SCHEDULED, PENDING and RETRY wait, and so does IN_MEMORY beside others; of what is SCHEDULED comes first what has been in line longest.
@@ -195,7 +202,12 @@ pub(crate) async fn list(
 ) -> Result<Json<Part<NotificationDocument>>, Problem> {
     let limit = wrong.take(paging::limit(params.limit));
     let after = wrong.take(paging::read_at(params.cursor.as_deref()));
+    let (waits_for, ended_for) = wrong.take(reasons(params.reason.as_deref()));
     let mut search = wrong.with(read(&params))?;
+    search.reasons = ended_for;
+    if !waits_for.is_empty() {
+        look_for_waiting(&mut search, &waits_for);
+    }
     if let Some(url) = &params.url {
         search.of = with_url(&app, viewer, (url, params.reseller.as_deref())).await?;
     }
@@ -205,13 +217,20 @@ pub(crate) async fn list(
             None => app.store.search_notifications(&search, after, limit).await,
         }
     };
-    let found = http_api::by(viewer.deadline, ("the notifications", "read"), found).await?;
+    let mut found = http_api::by(viewer.deadline, ("the notifications", "read"), found).await?;
     let subscriptions: Vec<Uuid> = found.items.iter().map(|found| found.subscription).collect();
     let look = app.store.held_back(&subscriptions);
     let held_back = http_api::by(viewer.deadline, ("the pauses", "read"), look).await?;
+    let held = |found: &NotificationFound| held_back.get(&found.subscription).copied().unwrap_or_default();
+    if !waits_for.is_empty() {
+        let is_told = |reason: NotificationReason| waits_for.contains(&reason);
+        found
+            .items
+            .retain(|found| told(found, held(found)).1.is_some_and(is_told));
+    }
     let show = |found: NotificationFound| {
-        let held = held_back.get(&found.subscription).copied();
-        NotificationDocument::of(found, held.unwrap_or_default())
+        let held = held(&found);
+        NotificationDocument::of(found, held)
     };
     Ok(Json(if search.is_newest_first() {
         Part::newest_first(found, limit, show)
@@ -237,7 +256,7 @@ pub(crate) async fn with_url(
     Ok(NotificationsOf::Subscriptions(found))
 }
 
-/// What the parameters say, but for the subscriptions of `url`, which are to be looked up.
+/// What the parameters say, but for the reasons, and for the subscriptions of `url`, which are to be looked up.
 pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Problem> {
     let known = NotificationStatus::ALL.map(NotificationStatus::as_str);
     let mut wrong = WrongQuery::default();
@@ -261,7 +280,7 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
             (None, None) => NotificationsOf::All,
         },
         statuses,
-        reasons: wrong.take(words::some_of("reason", params.reason.as_deref(), &ENDED_FOR)),
+        reasons: Vec::new(),
         event_type: wrong.take(event_type(params.event_type.as_deref())),
         value: wrong.take(text("value", params.value.as_deref())),
         code: wrong.take(last_answer::code(params.code.as_deref())),
@@ -276,6 +295,30 @@ pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Pr
         wrong.take(check_event(params, &event));
     }
     wrong.with(Ok(search))
+}
+
+/// The reasons to wait that are asked for, and those to have ended: what waits has not ended.
+fn reasons(given: Option<&str>) -> Result<(Vec<NotificationReason>, Vec<NotificationReason>), Problem> {
+    let known = [&WAITS_FOR[..], &ENDED_FOR].concat();
+    let given: Vec<NotificationReason> = words::some_of("reason", given, &known)?;
+    let waits = |reason: &NotificationReason| WAITS_FOR.contains(&reason.as_str());
+    let (waits_for, ended_for): (Vec<_>, Vec<_>) = given.into_iter().partition(waits);
+    if !waits_for.is_empty() && !ended_for.is_empty() {
+        let detail = "is of what waits and of what has ended: ask for one of the two at a time";
+        return Err(Problem::query("reason", detail).coded(FieldCode::Conflict));
+    }
+    Ok((waits_for, ended_for))
+}
+
+/// Has a search find what is told to wait for these reasons: what is stored is one of them, but for a pause, which holds back what waits for
+/// whatever else.
+fn look_for_waiting(search: &mut NotificationSearch, waits_for: &[NotificationReason]) {
+    if search.statuses.is_empty() {
+        search.statuses = NotificationStatus::WAITING.to_vec();
+    }
+    if !waits_for.contains(&NotificationReason::Paused) {
+        search.reasons = waits_for.to_vec();
+    }
 }
 
 /// An event has few notifications, which are there at once.

@@ -1,5 +1,6 @@
 //! Requests of resellers for a higher quota, which administrators decide.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -10,7 +11,7 @@ use domain::subscription::QuotaRequestStatus;
 use http_api::paging::{self, List};
 use http_api::{FieldCode, Id, Payload, Problem, ProblemKind, ReadParams};
 use serde::{Deserialize, Serialize};
-use store::webhook::{Decided, Decision, QuotaRequestView};
+use store::webhook::{Decided, Decision, PresentLimits, QuotaRequestView};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -61,14 +62,24 @@ pub(crate) struct ListedDocument {
     /// while none was sent on these days.
     #[schema(example = 12)]
     pub(crate) percent_of_sends: Option<u64>,
+    /// What the subscription has now, and has used today; null of a request that is decided.
+    pub(crate) present: Option<PresentLimits>,
 }
 
 impl ListedDocument {
-    /// Beside what is sent on a day.
-    fn new(request: QuotaRequestView, sent_a_day: Option<u64>) -> Self {
+    /// Beside what is sent on a day, and what subscriptions have.
+    fn new(
+        request: QuotaRequestView,
+        sent_a_day: Option<u64>,
+        present: &HashMap<Uuid, PresentLimits>,
+    ) -> Self {
         let sent = sent_a_day.filter(|sent| *sent > 0 && asks(&request));
         Self {
             percent_of_sends: sent.map(|sent| (u64::from(request.requested) * 100 + sent / 2) / sent),
+            present: present
+                .get(&request.subscription)
+                .copied()
+                .filter(|_| is_open(&request)),
             request,
         }
     }
@@ -76,7 +87,11 @@ impl ListedDocument {
 
 /// Whether it waits for the decision about a daily quota.
 fn asks(request: &QuotaRequestView) -> bool {
-    request.asks_daily && request.status == QuotaRequestStatus::Requested
+    request.asks_daily && is_open(request)
+}
+
+fn is_open(request: &QuotaRequestView) -> bool {
+    request.status == QuotaRequestStatus::Requested
 }
 
 /// An approval.
@@ -100,7 +115,7 @@ pub(crate) struct ApprovalPayload {
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 #[schema(as = Denial)]
 pub(crate) struct DenialPayload {
-    /// A word about it, for the reseller; at most 2,000 bytes.
+    /// Why, for the reseller, which gets it by mail; at most 2,000 bytes. Nothing is denied without it.
     #[schema(max_length = 2_000)]
     pub(crate) note: Option<String>,
 }
@@ -134,7 +149,15 @@ pub(crate) async fn list(
     } else {
         None
     };
-    let listed = |request| ListedDocument::new(request, sent);
+    let open = found.iter().filter(|request| is_open(request));
+    let open: Vec<Uuid> = open.map(|request| request.subscription).collect();
+    let present = if open.is_empty() {
+        HashMap::new()
+    } else {
+        let reading = app.store.present_limits(&open, app.now());
+        http_api::by(viewer.deadline, ("the quotas", "read"), reading).await?
+    };
+    let listed = |request| ListedDocument::new(request, sent, &present);
     Ok(Json(List::by_id(found, limit, |view| view.id, listed)))
 }
 
@@ -187,6 +210,7 @@ pub(crate) async fn deny(
     Id(id): Id,
     Payload(payload): Payload<DenialPayload>,
 ) -> Result<Json<QuotaRequestView>, Problem> {
+    note::required(payload.note.as_deref())?;
     decide(&app, &admin, id, None, payload.note).await
 }
 

@@ -8,7 +8,7 @@ use anyhow::bail;
 use chrono::{DateTime, Utc};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use domain::reason::ENDED_FOR;
+use domain::reason::{ENDED_FOR, WAITS_FOR};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -111,8 +111,8 @@ pub(crate) struct ListArgs {
     event_types: Option<String>,
     #[command(flatten)]
     answer: LastAnswer,
-    /// For operators: ended for these reasons, such as CANCELLED; may be repeated.
-    #[arg(long, value_parser = PossibleValuesParser::new(ENDED_FOR), ignore_case = true, value_delimiter = ',',
+    /// For operators: waiting for these reasons, such as QUOTA, or ended for these, such as CANCELLED; may be repeated.
+    #[arg(long, value_parser = PossibleValuesParser::new(WAITS_FOR.into_iter().chain(ENDED_FOR)), ignore_case = true, value_delimiter = ',',
         help_heading = OPERATORS)]
     reason: Vec<String>,
     /// Delivered, failed, given up or cancelled at this time or later, whenever the event was accepted; a time, or an age such as 3d.

@@ -36,10 +36,11 @@ pub(super) const LATE_PUSHES: [ShownColumn; 9] = [
 ];
 
 /// Of notifications.
-pub(super) const NOTIFICATIONS: [ShownColumn; 11] = [
+pub(super) const NOTIFICATIONS: [ShownColumn; 12] = [
     (Column::whole("notification"), "/id"),
     (Column::whole("event").spare(9), "/eventId"),
     (Column::whole("event type").spare(8), "/eventType"),
+    (Column::whole("subscription").spare(10), "/subscriptionId"),
     (Column::whole("to").spare(4), "/url"),
     (Column::whole("status"), "/status"),
     (Column::whole("reason").spare(1), "/reason"),
@@ -51,10 +52,11 @@ pub(super) const NOTIFICATIONS: [ShownColumn; 11] = [
 ];
 
 /// Of notifications that ended late: how long each took, from when a person last had it sent again, if one had.
-pub(super) const LATE_NOTIFICATIONS: [ShownColumn; 11] = [
+pub(super) const LATE_NOTIFICATIONS: [ShownColumn; 12] = [
     (Column::whole("notification"), "/id"),
     (Column::whole("event").spare(7), "/eventId"),
     (Column::whole("event type").spare(6), "/eventType"),
+    (Column::whole("subscription").spare(9), "/subscriptionId"),
     (Column::whole("to").spare(3), "/url"),
     (Column::whole("status"), "/status"),
     (Column::whole("reason").spare(1), "/reason"),
@@ -135,6 +137,20 @@ mod tests {
                 let shown = output::at_widths(&table);
                 assert!(shown.contains(took), "{shown}");
             }
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_shown_whole_says_of_which_subscriptions_notifications_are() {
+        let of = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+        let one = json!([{"id": "019aa2f0-5b1c-8025-9519-0863916ea2df", "subscriptionId": of, "status": "SCHEDULED", "reason": "QUOTA",
+                          "acceptedAt": "2026-11-21T12:00:00Z"}]);
+        for table in [
+            shown::list(&one, NOTIFICATIONS),
+            shown::list(&one, LATE_NOTIFICATIONS),
+        ] {
+            let shown = output::at_widths(&table);
+            assert!(shown.contains(of), "{shown}");
         }
     }
 

@@ -19,6 +19,8 @@ pub struct QuotaWaiting {
     pub notifications: u64,
     /// Of how many subscriptions those are.
     pub subscriptions: u64,
+    /// The one that has most of them, as far as they are counted.
+    pub most: Uuid,
     /// Whether there were more lines than are looked at, so that there may be more of both.
     pub at_least: bool,
     /// When the next day begins, and with it the first turn.
@@ -60,7 +62,8 @@ impl Store {
         }
         let waiting = sqlx::query!(
             r#"
-            SELECT count(*) AS "notifications!: Count", count(DISTINCT w.id) AS "subscriptions!: Count"
+            SELECT count(*) AS "notifications!: Count", count(DISTINCT w.id) AS "subscriptions!: Count",
+                   mode() WITHIN GROUP (ORDER BY w.id) AS most
             FROM (SELECT l.id FROM UNNEST($1::uuid[]) AS l(id)
                   CROSS JOIN LATERAL (SELECT 1 FROM notifications n
                                       WHERE n.subscription_id = l.id AND n.status = 'SCHEDULED'
@@ -72,12 +75,13 @@ impl Store {
         )
         .fetch_one(&self.pool)
         .await?;
-        let waiting = QuotaWaiting {
+        // There is none of which there is most where none waits.
+        Ok(waiting.most.map(|most| QuotaWaiting {
             notifications: waiting.notifications.into(),
             subscriptions: waiting.subscriptions.into(),
+            most,
             at_least,
             again_at: start_of(today.succ_opt().unwrap_or(today), terms.zone),
-        };
-        Ok(Some(waiting).filter(|waiting| waiting.notifications > 0))
+        }))
     }
 }

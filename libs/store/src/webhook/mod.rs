@@ -78,7 +78,7 @@ pub use outages::{HOLD_LEASE, OutageNote, WITHHELD_FOR};
 pub use outbox::{EmailView, Outbox};
 pub use overview::{ResellerView, SubscriptionFilter};
 pub use promote::{Promoted, PromotedNotification};
-pub use quota::{LimitsChange, QuotaView};
+pub use quota::{LimitsChange, PresentLimits, QuotaView};
 pub use quota_days::QuotaDay;
 pub use quota_requests::{Decided, Decision, NewQuotaRequest, QuotaRequestView, QuotaRequested, Withdrawn};
 pub use release::NotificationRelease;

@@ -1,10 +1,14 @@
 //! Limits of a subscription: how much of its daily quota is used, and changing them. A changed limit needs nothing to be
 //! arranged again: what waits has no place that could be of the old one.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
-use domain::quota::Budget;
+use domain::quota::{Budget, day_of};
+use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::locked::subject;
@@ -24,6 +28,19 @@ pub struct QuotaView {
     pub budget: Option<(Budget, u32)>,
     /// Notifications that wait for the quota, counted among up to 100,000 in line.
     pub scheduled: u64,
+}
+
+/// What a subscription may get, by its own limits or the default ones, and has got of the present day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PresentLimits)]
+pub struct PresentLimits {
+    /// Notifications a day.
+    pub daily_quota: u32,
+    /// Attempts a second; null without a limit.
+    pub requests_per_second: Option<u32>,
+    /// Notifications that were charged to the present day.
+    pub used_today: u64,
 }
 
 /// Which limits of a subscription change: `None` leaves one as it is, and `Some(None)` is the default from then on.
@@ -91,6 +108,46 @@ impl Store {
             },
             scheduled: row.scheduled.unsigned_abs(),
         }))
+    }
+
+    /// What those of these subscriptions that there are may get at `now`, and have got on its day.
+    pub async fn present_limits(
+        &self,
+        subscriptions: &[Uuid],
+        now: DateTime<Utc>,
+    ) -> Result<HashMap<Uuid, PresentLimits>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT s.id, s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?", b.quota AS "quota?"
+            FROM subscriptions s LEFT JOIN subscription_budgets b ON b.subscription_id = s.id
+            WHERE s.id = ANY ($1) AND s.deleted_at IS NULL
+            "#,
+            subscriptions,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let terms = &self.line_terms;
+        let today = day_of(now, terms.zone);
+        let limits = rows.into_iter().map(|row| {
+            let daily_quota = row.daily_quota.map_or(terms.daily_quota, i32::unsigned_abs);
+            let used_today = match (row.day, row.used, row.quota) {
+                (Some(day), Some(used), Some(quota)) => {
+                    let used = used.unsigned_abs();
+                    Budget { day, used }.used_on(today, quota.unsigned_abs(), daily_quota)
+                }
+                _ => 0,
+            };
+            let limits = PresentLimits {
+                daily_quota,
+                requests_per_second: row
+                    .requests_per_second
+                    .map(i32::unsigned_abs)
+                    .or(terms.requests_per_second),
+                used_today,
+            };
+            (row.id, limits)
+        });
+        Ok(limits.collect())
     }
 
     /// Changes limits of a subscription, whosever it is. `false` when there is none with this identifier.

@@ -43,5 +43,6 @@ mod rig;
 mod roles;
 mod search;
 mod searching;
+mod searching_by_reason;
 mod status;
 mod waiting;

@@ -95,8 +95,16 @@ async fn a_request_is_decided_once_and_recorded(rig: &Rig) {
     );
     assert!(decided["decidedBy"].as_str().unwrap().starts_with("test ("));
     problem(post(first, "approve", json!({})).await, 409, "conflict").await;
-    answer(post(second, "deny", json!({"note": "No."})).await, 200).await;
-    problem(post(second, "deny", json!({})).await, 409, "conflict").await;
+    let unsaid = problem(
+        post(second, "deny", json!({"note": " "})).await,
+        422,
+        "validation",
+    )
+    .await;
+    assert_eq!(fields(&unsaid), ["note"]);
+    let no = json!({"note": "No."});
+    answer(post(second, "deny", no.clone()).await, 200).await;
+    problem(post(second, "deny", no).await, 409, "conflict").await;
     assert_eq!(
         (quota_of(rig, raised).await, quota_of(rig, kept).await),
         (Some(4), None)
@@ -218,11 +226,39 @@ async fn an_open_request_says_what_it_would_be_of_all_that_is_sent_on_a_day(rig:
     let admin = rig.key_of(Role::Admin).await;
     let deny = rig.request("POST", &format!("/quota-requests/{open}/deny"));
     answer(
-        deny.bearer_auth(&admin).json(&json!({})).send().await.unwrap(),
+        deny.bearer_auth(&admin)
+            .json(&json!({"note": "No."}))
+            .send()
+            .await
+            .unwrap(),
         200,
     )
     .await;
     assert_eq!(percents().await, [json!(null), json!(null)]);
+}
+
+#[testkit::test]
+async fn an_open_request_says_what_its_subscription_has_and_has_used_today(rig: &Rig) {
+    let (_, subscription) = requested(rig, 30).await;
+    let limits = "UPDATE subscriptions SET daily_quota = 20, requests_per_second = 3 WHERE id = $1";
+    let used = "INSERT INTO subscription_budgets (subscription_id, day, used, quota)
+                VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 17, 20)";
+    for statement in [limits, used] {
+        sqlx::query(statement)
+            .bind(subscription)
+            .execute(&rig.it.pool)
+            .await
+            .unwrap();
+    }
+    let present = async || rig.see("/quota-requests").await["items"][0]["present"].clone();
+    let has = json!({"dailyQuota": 20, "requestsPerSecond": 3, "usedToday": 17});
+    assert_eq!(present().await, has);
+    sqlx::query("UPDATE quota_requests SET status = 'DENIED', decided_at = now(), decided_by = 'ada' WHERE subscription_id = $1")
+        .bind(subscription)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    assert_eq!(present().await, json!(null), "it was decided under another quota");
 }
 
 #[testkit::test]

@@ -102,8 +102,10 @@ async fn several_statuses_are_asked_for_at_once_and_an_unknown_one_is_answered_w
             "notifications?reason=CANCELED",
             "SUBSCRIPTION_DELETED; did you mean CANCELLED?",
         ),
-        // A reason to wait, which is told by more than what is stored.
-        ("notifications?reason=QUOTA", "SUBSCRIPTION_DELETED"),
+        (
+            "notifications?reason=QUOTA,CANCELLED",
+            "ask for one of the two at a time",
+        ),
         (
             "notifications?status=SENT,RETRY&endedSince=2026-11-21T12:00:00Z",
             "ask for SENT, FAILED or GIVEN_UP",

@@ -22,6 +22,7 @@ async fn what_waits_for_the_next_day_is_counted_and_what_moves_today_is_not(pool
     let waiting = store.waiting_for_quotas(noon()).await.unwrap().unwrap();
     assert_eq!(waiting.again_at, noon() + TimeDelta::hours(12));
     assert!(!waiting.at_least, "{waiting:?}");
+    assert_eq!(waiting.most, raised);
     let tomorrow = noon() + TimeDelta::days(1);
     assert_eq!(store.waiting_for_quotas(tomorrow).await.unwrap(), None);
     set_quota(&store, raised, 1_000).await;

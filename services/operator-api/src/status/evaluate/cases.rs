@@ -267,13 +267,15 @@ const CASES: &[Case] = &[
         "quotas-used-up",
         Severity::Notice,
         |f| tables(f).reseller.quotas = Some(used_up(29, 1)),
-        "29 notifications of 1 subscription wait because the daily quota is used up, the first until 2026-11-22 00:00:00 UTC (in 12 h).",
+        "29 notifications of 1 subscription wait because the daily quota is used up, the first until 2026-11-22 00:00:00 UTC (in 12 h); the \
+         subscription is 00000000-0000-0000-0000-000000000005.",
     ),
     (
         "quotas-used-up",
         Severity::Notice,
         |f| tables(f).reseller.quotas = Some(used_up(1_001, 2)),
-        "More than 1,000 notifications wait because",
+        "More than 1,000 notifications wait because the daily quota is used up, the first until 2026-11-22 00:00:00 UTC (in 12 h); most are of \
+         00000000-0000-0000-0000-000000000005.",
     ),
     (
         "quotas-used-up",

@@ -231,20 +231,29 @@ fn quotas_used_up(known: &Known<'_>) -> Option<Finding> {
             }
         )
     };
-    let text = format!("{waits} because the daily quota is used up, the first until {at}.");
+    let most = waiting.most;
+    let whose = match waiting.subscriptions {
+        1 => format!("the subscription is {most}"),
+        _ => format!("most are of {most}"),
+    };
+    let text = format!("{waits} because the daily quota is used up, the first until {at}; {whose}.");
     let finding = Finding::new(
         ("quotas-used-up", Severity::Notice, "a-daily-quota-is-used-up"),
         text,
-        "They go as the next days have room, the oldest first. A higher quota lets them go at once: postrider quotas set.",
+        format!(
+            "They go as the next days have room, the oldest first. A higher quota lets them go at once: postrider quotas set {most} \
+             --daily-quota N."
+        ),
     );
     Some(
         finding
             .counting("notifications", waiting.notifications, QUOTA_COUNTED_MAX)
             .naming("subscriptions", (!is_more).then_some(waiting.subscriptions))
             .naming("atLeast", (waiting.at_least && !is_more).then_some(true))
+            .naming("subscription", most)
             .naming("againAt", waiting.again_at)
             .harming(Harm::Delays, None)
-            .with("postrider notifications list --all --status SCHEDULED"),
+            .with("postrider notifications list --all --reason QUOTA"),
     )
 }
 

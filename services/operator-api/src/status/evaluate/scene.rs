@@ -172,6 +172,7 @@ pub(super) fn used_up(notifications: u64, subscriptions: u64) -> QuotaWaiting {
     QuotaWaiting {
         notifications,
         subscriptions,
+        most: Uuid::from_u128(5),
         at_least: false,
         again_at: now() + TimeDelta::hours(12),
     }

@@ -43,6 +43,7 @@ use crate::commands::sign::SignArgs;
 use crate::commands::sim::SimCommand;
 use crate::commands::status::StatusArgs;
 use crate::commands::trigger::TriggerArgs;
+use crate::commands::user_agents::UserAgentsArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::commands::visits::VisitsCommand;
 use crate::commands::waiting::WaitingArgs;
@@ -159,6 +160,9 @@ pub(crate) enum Tool {
     /// Lists resellers, and how their subscriptions are.
     #[command(alias = "reseller")]
     Resellers(ResellersArgs),
+    /// Lists user agents of Web Push, and where they are connected.
+    #[command(alias = "user-agent")]
+    UserAgents(UserAgentsArgs),
     /// Shows what resellers are told by mail, and sends it at once.
     #[command(subcommand, alias = "mail")]
     Mails(MailsCommand),

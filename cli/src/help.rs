@@ -50,6 +50,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "dead-letters",
             "jobs",
             "resellers",
+            "user-agents",
             "mails",
             "pause",
             "resume",

@@ -36,6 +36,7 @@ pub(crate) mod sign;
 pub(crate) mod sim;
 pub(crate) mod status;
 pub(crate) mod trigger;
+pub(crate) mod user_agents;
 pub(crate) mod verify;
 pub(crate) mod visits;
 pub(crate) mod waiting;
@@ -78,6 +79,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Jobs(command) => return jobs::run(command).await,
         Tool::Resellers(args) => resellers::resellers(&args).await,
         Tool::Mails(command) => mails::run(command).await,
+        Tool::UserAgents(args) => user_agents::run(&args).await,
         Tool::Visits(command) => visits::run(command).await,
         Tool::Audit(args) => audit::run(&args).await,
         Tool::Listen(args) => return listen::run(args).await,

@@ -280,13 +280,17 @@ fn rest(status: &Value) -> String {
     if webpush.is_object() {
         let _ = writeln!(
             text,
-            "web push: {} on {}; {} direct and {} stored a second",
+            "web push: {} on {}{}; {} direct and {} stored a second",
             of(
                 webpush["connections"].as_u64().unwrap_or_default(),
                 "user agent",
                 "user agents"
             ),
             of(items(&webpush["nodes"]).len() as u64, "node", "nodes"),
+            match webpush["countedSecondsAgo"].as_u64() {
+                Some(ago) => format!(", counted {} ago", length(ago)),
+                None => String::new(),
+            },
             words(&webpush["directPerSecond"]),
             words(&webpush["storedPerSecond"])
         );

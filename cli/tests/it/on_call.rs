@@ -104,6 +104,23 @@ async fn notifications_of_all_resellers_are_found_by_what_their_endpoint_answere
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn user_agents_are_asked_for_by_state_and_node() {
+    let echoed = async |request: Request| {
+        let agent =
+            json!({"id": request.uri().query(), "state": "CONNECTED", "connectedAt": "2026-11-21T12:00:00Z"});
+        Json(json!({"items": [agent], "next": null, "examined": 1}))
+    };
+    let url = pretended(Router::new().route("/webpush/user-agents", get(echoed))).await;
+    let listed = run(
+        "user-agents list --state connected --node http://node-1:8085 -o name",
+        &url,
+    );
+    for part in ["state=CONNECTED", "node=http"] {
+        assert!(listed.stdout.contains(part), "{listed:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn resellers_are_asked_for_by_how_their_names_begin() {
     let echoed =
         async |request: Request| Json(json!({"items": [{"id": request.uri().query()}], "next": null}));

@@ -39,6 +39,7 @@ mod search;
 mod service;
 mod status;
 mod subscriptions;
+mod user_agents;
 mod visits;
 mod waiting;
 

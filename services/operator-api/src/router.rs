@@ -13,7 +13,7 @@ use crate::openapi::Service;
 use crate::{
     answers, audit, cancel, cancellations, console, dead_letter_jobs, dead_letters, event_types, events,
     explain, history, keys, mails, notifications, pauses, portal_links, pushes, quota_requests, resolve,
-    restore, retry_now, search, status, subscriptions, visits, waiting,
+    restore, retry_now, search, status, subscriptions, user_agents, visits, waiting,
 };
 
 /// The router of the service.
@@ -52,6 +52,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(search::routes())
         .merge(status::routes())
         .merge(subscriptions::routes())
+        .merge(user_agents::routes())
         .merge(visits::routes())
         .merge(waiting::routes())
         .merge(explain::routes())

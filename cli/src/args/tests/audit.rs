@@ -265,6 +265,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "tail",
     "trigger",
     "up",
+    "user-agents",
     "verify",
     "version",
     "visits list",

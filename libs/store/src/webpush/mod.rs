@@ -8,6 +8,7 @@
 //! PostgreSQL refuses (40001) a statement that waited for a row which then went to another month: it is done again here.
 
 mod client;
+mod clients;
 mod message;
 mod month;
 mod stored;
@@ -19,6 +20,7 @@ use uuid::Uuid;
 use crate::Error;
 
 pub use client::Registered;
+pub use clients::{ClientFilter, Clients};
 pub use message::{Message, MessageBody, NewMessage, Newer, Stored};
 pub use stored::{LISTED, StoredClient, StoredMessage, StoredMonth};
 

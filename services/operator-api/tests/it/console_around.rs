@@ -427,6 +427,7 @@ async fn web_push_says_who_is_connected_where_what_is_stored_and_what_is_out_of_
         &page,
         &[
             "14 delivered directly",
+            "connected, as counted ",
             "postrider history webpush",
             "data-live=\"5000\"",
         ],

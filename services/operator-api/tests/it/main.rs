@@ -45,4 +45,5 @@ mod search;
 mod searching;
 mod searching_by_reason;
 mod status;
+mod user_agents;
 mod waiting;

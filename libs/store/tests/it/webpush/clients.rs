@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use sqlx::PgPool;
-use store::webpush::{NewMessage, Registered, Stored};
+use store::webpush::{ClientFilter, NewMessage, Registered, Stored};
 use uuid::Uuid;
 
 use super::{MOST, NODE, OTHER, Scene, rand};
@@ -184,4 +184,57 @@ async fn a_reset_leaves_nothing(pool: PgPool) {
     assert_eq!(scene.store.webpush_client(scene.uaid).await.unwrap(), None);
     assert_eq!(scene.versions().await, [""; 0]);
     assert_eq!(scene.put(scene.message("2")).await, Stored::NoClient);
+}
+
+#[testkit::database_test]
+async fn clients_are_listed_by_identifier_part_by_part_whichever_month_they_read(pool: PgPool) {
+    let scene = Scene::new(&pool).await;
+    let store = &scene.store;
+    let mut made = vec![scene.uaid];
+    for (node, month) in [(Some(OTHER), scene.month.plus(1)), (None, scene.month)] {
+        let (uaid, channel) = (Uuid::from_u128(rand()), Uuid::from_u128(rand()));
+        let at = scene.now - TimeDelta::hours(2);
+        let registered = store.webpush_register(uaid, node, at, month, channel, MOST).await;
+        registered.unwrap();
+        made.push(uaid);
+    }
+    let found = async |filter: ClientFilter| {
+        let found = store.webpush_clients(&filter, None, 10).await.unwrap();
+        assert_eq!((found.examined, found.next), (3, None), "{filter:?}");
+        found.items.iter().map(|client| client.uaid).collect::<Vec<_>>()
+    };
+    let mut all = made.clone();
+    all.sort_unstable();
+    assert_eq!(found(ClientFilter::default()).await, all);
+    let of = |node: &str| ClientFilter {
+        node: Some(node.to_owned()),
+        ..ClientFilter::default()
+    };
+    assert_eq!(found(of(OTHER)).await, [made[1]]);
+    assert_eq!(found(of("http://node-3:8081")).await, [] as [Uuid; 0]);
+    let away = ClientFilter {
+        connected: Some(false),
+        ..ClientFilter::default()
+    };
+    assert_eq!(found(away).await, [made[2]]);
+    let lately = ClientFilter {
+        since: Some(scene.now - TimeDelta::hours(1)),
+        ..ClientFilter::default()
+    };
+    assert_eq!(found(lately).await, [made[0]]);
+
+    let (mut after, mut listed) = (None, Vec::new());
+    loop {
+        let part = store
+            .webpush_clients(&ClientFilter::default(), after, 1)
+            .await
+            .unwrap();
+        assert!(part.items.len() == 1 && part.examined <= 2, "{part:?}");
+        listed.extend(part.items.iter().map(|client| client.uaid));
+        after = part.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(listed, all);
 }

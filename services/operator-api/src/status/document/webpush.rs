@@ -11,8 +11,10 @@ use crate::status::facts::Tables;
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebpushStatus)]
 pub(crate) struct WebpushDocument {
-    /// User agents that are connected.
+    /// User agents that are connected, as the nodes counted them last.
     pub(crate) connections: u64,
+    /// How long ago the node counted that did so longest ago; nodes report every few seconds. Null without a node.
+    pub(crate) counted_seconds_ago: Option<u64>,
     pub(crate) nodes: Vec<WebpushNodeDocument>,
     /// Messages that user agents acknowledged at once, in a second.
     pub(crate) direct_per_second: f64,
@@ -34,6 +36,8 @@ pub(crate) struct WebpushNodeDocument {
     pub(crate) host: String,
     pub(crate) pid: u32,
     pub(crate) connections: u64,
+    /// How long ago it counted them.
+    pub(crate) counted_seconds_ago: u64,
 }
 
 /// What a month holds. Above 10,000 a number is the database's estimate.
@@ -59,6 +63,7 @@ pub(super) fn webpush(tables: &Tables) -> Option<WebpushDocument> {
             host: it.host.clone(),
             pid: it.pid,
             connections: it.report.webpush_connections,
+            counted_seconds_ago: it.age.as_secs(),
         })
         .collect();
     let months = tables.webpush.months.iter();
@@ -73,6 +78,7 @@ pub(super) fn webpush(tables: &Tables) -> Option<WebpushDocument> {
     let rates = tables.rates();
     (!nodes.is_empty() || !months.is_empty()).then(|| WebpushDocument {
         connections: nodes.iter().map(|node| node.connections).sum(),
+        counted_seconds_ago: nodes.iter().map(|node| node.counted_seconds_ago).max(),
         nodes,
         direct_per_second: tenths(rates.webpush_direct),
         stored_per_second: tenths(rates.webpush_stored),

@@ -184,9 +184,14 @@ pub(crate) fn accepted(answer: &Answer, what: &str, again: &str) -> anyhow::Resu
             }
             Ok(*id)
         }
-        Answer::Refused { status, problem, .. } => bail!(
-            "the {what} was refused with {status} ({}): {problem}",
-            problem.title
+        Answer::Refused {
+            status,
+            retry_after,
+            problem,
+        } => bail!(
+            "the {what} was refused with {status} ({}): {problem}{}",
+            problem.title,
+            problem::again_in(*retry_after)
         ),
     }
 }

@@ -7,6 +7,7 @@ use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 
+use crate::age::length;
 use crate::output;
 
 /// A problem document, as far as it is shown.
@@ -46,6 +47,13 @@ impl fmt::Display for Problem {
 pub(crate) fn retry_after(response: &Response) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
     seconds.parse().ok().map(Duration::from_secs)
+}
+
+/// When a service wants to be asked again, as it follows what it refuses.
+pub(crate) fn again_in(retry_after: Option<Duration>) -> String {
+    retry_after.map_or(String::new(), |wait| {
+        format!("; ask again in {}", length(wait.as_secs()))
+    })
 }
 
 /// That an answer leads elsewhere, and where.
@@ -116,6 +124,7 @@ impl fmt::Display for Refusal {
         // What is told may be a stranger's text that is said to be wrong.
         let problem = output::harmless(&with_command(&self.problem.to_string()));
         write!(f, "{problem} ({} answered {})", self.url, self.status.as_u16())?;
+        f.write_str(&again_in(self.retry_after))?;
         // The reason first: what was asked for is more often wrong than the key.
         self.advice.map_or(Ok(()), |advice| write!(f, "; {advice}"))
     }
@@ -175,6 +184,20 @@ mod tests {
             with_command(&one)
         );
         assert_eq!(with_command("is missing"), "is missing");
+    }
+
+    #[tokio::test]
+    async fn what_is_refused_for_now_says_when_it_may_be_asked_again() {
+        let response = http::Response::builder()
+            .status(429)
+            .header("retry-after", "90")
+            .body(r#"{"detail": "the API key may hand in 1 a second, pushes and events together"}"#)
+            .unwrap();
+        let refusal = Refusal::of("http://ingest.example/push".to_owned(), response.into()).await;
+        assert_eq!(
+            refusal.to_string(),
+            "the API key may hand in 1 a second, pushes and events together (http://ingest.example/push answered 429); ask again in 1 min 30 s"
+        );
     }
 
     #[tokio::test]

@@ -136,8 +136,9 @@ mod tests {
             ("history push --minutes 0", "0 is not from 1 to 60"),
             ("notifications list --all --code 600", "from 100 to 599"),
             ("notifications list --all --code 6xx", "or a class, such as 5xx"),
-            ("explain", ""),
+            ("explain", "<ID|--device <PUSH_KEY>>"),
             ("dead-letters list --subscription x", IDENTIFIER),
+            ("keys revoke shop", "`postrider keys list --name NAME` has those"),
             ("listen --forward-to localhost", "write a whole URL"),
             ("listen --count 0", "0 is less than 1"),
         ] {

@@ -11,6 +11,7 @@ use store::{Act, Store};
 
 use crate::api::Api;
 use crate::operator::OperatorArgs;
+use crate::output;
 
 /// An open database and the configuration that led to it.
 pub(crate) struct Database {
@@ -80,6 +81,35 @@ impl Access {
     }
 }
 
+impl Access {
+    /// Says whom the audit log will name for what is about to be changed, where that is not the key that is given.
+    pub(crate) fn tell_actor(&self, operator: &OperatorArgs) {
+        if let Self::Database(_) = self
+            && operator.has_key()
+        {
+            tell_actor();
+        }
+    }
+}
+
+/// Says whom the audit log will name although there is a key, unless a person is named.
+pub(crate) fn tell_actor() {
+    let by = by_hand(DateTime::UNIX_EPOCH, None).by;
+    if let Some(told) = unnamed(by) {
+        output::note(told);
+    }
+}
+
+/// What is said of a signature that names no person.
+fn unnamed(by: &str) -> Option<String> {
+    by.starts_with(UNNAMED).then(|| {
+        format!(
+            "this goes to the database and not over the operator API, so the audit log will name {by} and not your key; {ACTOR_VARIABLE} names \
+             you, and without DATABASE_URL the key is used"
+        )
+    })
+}
+
 /// Whether all that is wrong is that no database is configured. With any other mistake in the configuration the caller meant a database, and
 /// the operator API may be one of another installation.
 pub(crate) fn lacks_only_the_database(error: &anyhow::Error) -> bool {
@@ -91,6 +121,8 @@ pub(crate) fn lacks_only_the_database(error: &anyhow::Error) -> bool {
 
 /// Who it is that commands on the database act for.
 const ACTOR_VARIABLE: &str = "POSTRIDER_ACTOR";
+/// How a signature begins that names no person.
+const UNNAMED: &str = "postrider-cli (";
 /// Longest name of a person, in characters.
 const ACTOR_MAX: usize = 200;
 
@@ -118,7 +150,7 @@ fn signature(person: Option<&str>, place: &str) -> String {
         .collect();
     let person: String = written.trim().chars().take(ACTOR_MAX).collect();
     match person.trim_end() {
-        "" => format!("postrider-cli ({place})"),
+        "" => format!("{UNNAMED}{place})"),
         person => format!("{person} (postrider-cli, {place})"),
     }
 }
@@ -144,8 +176,14 @@ mod tests {
             signed(Some("a\u{1b}[2J\u{202e}da")),
             "a[2Jda (postrider-cli, root@db1)"
         );
-        for unnamed in [None, Some(""), Some(" "), Some("\u{7} \u{7}")] {
-            assert_eq!(signed(unnamed), "postrider-cli (root@db1)");
+        for blank in [None, Some(""), Some(" "), Some("\u{7} \u{7}")] {
+            assert_eq!(signed(blank), "postrider-cli (root@db1)");
         }
+        let told = unnamed(&signed(None)).expect("a hint");
+        assert!(
+            told.contains("POSTRIDER_ACTOR") && told.contains("postrider-cli (root@db1)"),
+            "{told}"
+        );
+        assert_eq!(unnamed(&signed(Some("ada"))), None);
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::webhook::{EventType, NewEventType};
 
-use super::database::{Database, by_hand, lacks_only_the_database};
+use super::database::{Database, by_hand, lacks_only_the_database, tell_actor};
 use crate::api::Api;
 use crate::file;
 use crate::operator::OperatorArgs;
@@ -90,7 +90,12 @@ pub(crate) async fn run(sources: &Sources, command: EventTypesCommand) -> anyhow
         EventTypesCommand::List { form } => list(&database, form.form()).await,
         EventTypesCommand::Show { name } => show(&database, &name).await,
         EventTypesCommand::Put { file, note } => put(&database, &file, note.as_deref()).await,
-        EventTypesCommand::Retire { name, note, .. } => retire(&database, &name, note.as_deref()).await,
+        EventTypesCommand::Retire { name, note, operator } => {
+            if operator.has_key() {
+                tell_actor();
+            }
+            retire(&database, &name, note.as_deref()).await
+        }
     }
 }
 

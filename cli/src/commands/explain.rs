@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde_json::Value;
 
 use crate::commands::search;
@@ -20,15 +20,14 @@ Examples:
   postrider explain 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --json";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group(ArgGroup::new("what").args(["id", "device"]).required(true)))]
 pub(crate) struct ExplainArgs {
     /// The identifier of a push, an event, a notification, a dead letter, a subscription, or a user agent or message of Web Push; the path or
     /// address at which a push or event is looked up, such as /push/ID; with --reseller the `eventId` of an event; any other text for which
     /// `postrider find` finds one of these.
-    #[arg(required_unless_present = "device")]
     id: Option<String>,
     /// The push for this device, or a list of them if there are several: the push key that they were handed in with.
-    #[arg(long, value_name = "PUSH_KEY", conflicts_with_all = ["id", "reseller"])]
+    #[arg(long, value_name = "PUSH_KEY", conflicts_with = "reseller")]
     device: Option<String>,
     /// Whose event it is, when the identifier is the `eventId` that its caller gave.
     #[arg(long, value_name = "RESELLER")]

@@ -11,7 +11,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Subcommand};
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
-use domain::key::{KeyDigest, Role, RoleConflict, can_be_limited, format_key};
+use domain::key::{KeyDigest, REMEMBERED, Role, RoleConflict, can_be_limited, format_key};
 use domain::lane::Lane;
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use domain::scope::{Scope, limits};
@@ -28,6 +28,7 @@ use crate::args::Cli;
 use crate::confirm::{Act, Yes};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
+use crate::refusal::IDENTIFIER;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -56,6 +57,7 @@ pub(crate) enum KeysCommand {
     /// Revokes a key. Services that remember it refuse it some seconds later.
     Revoke {
         /// The key's identifier, from `postrider keys list`.
+        #[arg(value_parser = identifier)]
         id: Uuid,
         /// Why; kept in the audit log.
         #[arg(long)]
@@ -116,6 +118,7 @@ pub(crate) struct CreateArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RotateArgs {
     /// The identifier of the key that is to end, from `postrider keys list`.
+    #[arg(value_parser = identifier)]
     id: Uuid,
     /// How long the old key works beside the new one.
     #[arg(long, value_name = "AGE", default_value = "24h")]
@@ -156,6 +159,13 @@ fn not_blank(name: &str) -> Result<String, &'static str> {
     Ok(name.to_owned())
 }
 
+/// Several keys may have one name, as after a rotation, so that no name stands for one.
+fn identifier(text: &str) -> Result<Uuid, String> {
+    text.parse().map_err(|_| {
+        format!("{IDENTIFIER}; `postrider keys list --name NAME` has those of the keys of a name")
+    })
+}
+
 fn reseller(id: &str) -> Result<String, String> {
     if is_reseller_id(id) {
         Ok(id.to_owned())
@@ -178,6 +188,9 @@ pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Resu
         Cli::command().error(ErrorKind::ArgumentConflict, refused).exit();
     }
     let access = Access::open(sources, command.operator()).await?;
+    if !matches!(command, KeysCommand::List { .. }) {
+        access.tell_actor(command.operator());
+    }
     match command {
         KeysCommand::Create(args) => create(&access, args).await,
         KeysCommand::List { name, form, .. } => list(&access, name.as_deref(), form.form()).await,
@@ -432,6 +445,10 @@ async fn revoke(access: &Access, id: Uuid, note: Option<&str>) -> anyhow::Result
         Access::Api(api) => api.delete_noted(&format!("/keys/{id}"), note).await?,
     }
     output::result(format_args!("revoked {id}"))?;
+    output::note(format_args!(
+        "services refuse it within {} s: for so long they remember a key",
+        REMEMBERED.as_secs()
+    ));
     Ok(())
 }
 

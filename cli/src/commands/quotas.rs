@@ -142,6 +142,9 @@ const COLUMNS: [ShownColumn; 12] = [
 /// Does what the command says.
 pub(crate) async fn run(sources: &Sources, command: QuotasCommand) -> anyhow::Result<()> {
     let access = Access::open(sources, command.operator()).await?;
+    if !matches!(command, QuotasCommand::Requests { .. }) {
+        access.tell_actor(command.operator());
+    }
     match command {
         QuotasCommand::Requests { status, form, .. } => list(&access, status, form.form()).await,
         QuotasCommand::Approve {

@@ -60,6 +60,10 @@ async fn a_key_is_shown_once_listed_without_it_and_revoked(pool: PgPool) {
     let revoke = format!("{revoke} --yes");
     let revoked = postrider(&revoke).on(&pool).run();
     assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    assert!(
+        revoked.stderr.contains("services refuse it within 5 s"),
+        "{revoked:?}"
+    );
     assert_eq!(store.find_api_key(&KeyDigest::of(key)).await.unwrap(), None);
     let again = postrider(&revoke).on(&pool).run();
     assert_eq!(again.code, Some(1));

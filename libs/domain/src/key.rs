@@ -1,11 +1,15 @@
 //! API keys: what they look like, what they may do, and the only form in which they are stored.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::named;
+
+/// For how long services remember what they have read of a key, and so how long one that was revoked may still be accepted.
+pub const REMEMBERED: Duration = Duration::from_secs(5);
 
 /// What the holder of a key may do. A key has one role or several.
 #[derive(

@@ -6,16 +6,14 @@
 use std::borrow::Borrow;
 use std::future::Future;
 use std::hash::Hash;
-use std::time::Duration;
 
+use domain::key::REMEMBERED;
 use moka::future::Cache;
 
-/// How long a value is remembered, and so how long an old one still counts.
-const REMEMBERED: Duration = Duration::from_secs(5);
 /// Most values remembered.
 const VALUES: u64 = 10_000;
 
-/// The values of the last seconds, by key.
+/// The values of the last seconds, by key: for as long as keys are remembered, an old one still counts.
 pub struct Remembered<K, V>(Cache<K, V>);
 
 /// Why there is no value.

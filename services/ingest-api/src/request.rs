@@ -114,7 +114,8 @@ pub(crate) fn out_of_scope(refused: &OutOfScope) -> Problem {
     if refused.field.is_empty() {
         return problem;
     }
-    problem.with_errors(vec![FieldProblem::new(refused.field, refused.to_string())])
+    let detail = format!("is not allowed: {refused}");
+    problem.with_errors(vec![FieldProblem::new(refused.field, detail)])
 }
 
 /// The key belongs to another request.

@@ -394,10 +394,9 @@ pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
         let ended = until_ended(&portal, one.id, args.within).await;
         if one.common.is_json() {
             output::json(&find(&portal, one.id).await?)?;
-        } else if ended.is_ok() {
-            output::result(standing(&find(&portal, one.id).await?))?;
+            return ended.map(drop);
         }
-        return ended;
+        return Ok(output::result(ended?)?);
     }
     if one.common.is_json() {
         return output::json(&document);
@@ -425,12 +424,12 @@ pub(super) fn held_by(whose: &str, subscription: &str) -> String {
     format!("{who}; {}", paused_by(whose, subscription))
 }
 
-/// Waits until a notification has ended.
+/// Waits until a notification has ended; returns how it stands then.
 ///
 /// # Errors
 ///
 /// When it has ended without being sent, among others.
-pub(super) async fn until_ended(portal: &Portal, id: Uuid, within: Within) -> anyhow::Result<()> {
+pub(super) async fn until_ended(portal: &Portal, id: Uuid, within: Within) -> anyhow::Result<String> {
     let not_come = [
         format!("the notification {id} has not ended"),
         format!("`postrider attempts {id}` shows what comes of it"),
@@ -438,17 +437,14 @@ pub(super) async fn until_ended(portal: &Portal, id: Uuid, within: Within) -> an
     within.limit(ended(portal, id), not_come).await
 }
 
-async fn ended(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
+async fn ended(portal: &Portal, id: Uuid) -> anyhow::Result<String> {
     let progress = Progress::waiting("waiting until it has ended");
     let mut told = String::new();
     loop {
         let document = look(portal, &format!("/notifications/{id}"), &()).await?;
         let standing = standing(&document);
         match document["status"].as_str().unwrap_or_default() {
-            "SENT" => {
-                progress.note(standing);
-                return Ok(());
-            }
+            "SENT" => return Ok(standing),
             "FAILED" | "GIVEN_UP" => bail!("{standing}; `postrider attempts {id}` shows what was answered"),
             // Waiting for that would have no end in sight.
             _ if !document["pausedBy"].is_null() => {

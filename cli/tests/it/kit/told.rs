@@ -69,6 +69,22 @@ async fn a_wait_for_what_is_paused_ends_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_waited_for_is_told_once() {
+    let sent = async || Json(json!({"id": OTHER, "status": "SENT", "attempts": 2}));
+    let router = Router::new()
+        .route("/notifications/{id}/resend", post(sent))
+        .route("/notifications/{id}", get(sent));
+    let url = pretended(router).await;
+    let told = run(&format!("resend {OTHER} --wait"), &url);
+    assert_eq!(
+        told.stdout,
+        format!("{OTHER} is SENT after 2 attempts\n"),
+        "{told:?}"
+    );
+    assert!(!told.stderr.contains("SENT"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_test_event_is_of_the_type_and_variant_that_are_named() {
     let tested = async |Json(asked): Json<Value>| {
         Json(json!({"eventId": OTHER, "notificationId": OTHER, "asked": asked}))

@@ -108,9 +108,10 @@ pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) 
     let (payload, wrong): (BatchPayload<'_>, Wrong) = http_api::read_json(&body, context.handling)?;
     let listed = counted(wrong.merge(Ok(payload.events))?, app.batch_max)?;
     share.take(listed.len())?;
-    // It is handed in again when it can be stored, and at a slow pace would have to wait minutes for itself.
+    // It is handed in again when it can be stored, and at a slow pace would have to wait minutes for itself. What the key may not hand in is
+    // refused for that each time, and not for the pace.
     let not_counted = |problem: Problem| {
-        if problem.kind() == ProblemKind::UNAVAILABLE {
+        if [ProblemKind::UNAVAILABLE, ProblemKind::FORBIDDEN].contains(&problem.kind()) {
             share.give_back(listed.len());
         }
         problem

@@ -65,7 +65,13 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
     let (payload, unread): (EventPayload<'_>, Wrong) = http_api::read_json(&body, context.handling)?;
     let event = match check(&app, (&payload, unread), 0, &context).await {
         Ok(event) => event,
-        Err(Invalid::Problem(problem)) => return Err(problem),
+        Err(Invalid::Problem(problem)) => {
+            // Each is refused for what it is, and not the second for the pace of the key.
+            if problem.kind() == ProblemKind::FORBIDDEN {
+                share.give_back(1);
+            }
+            return Err(problem);
+        }
         Err(Invalid::Fields(wrong)) => {
             let keys = idempotency::remembered(&payload, &context, 0);
             let first = recall(&app, &keys, context.deadline).await;

@@ -88,7 +88,11 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
     let read = read(&body, context.handling, &app.limits, &context.scope, at);
     let request = match read.map_err(|problem| later(problem, app.time_zone)) {
         Ok(request) => request,
-        Err(problem) if problem.kind() == ProblemKind::FORBIDDEN => return Err(problem),
+        Err(problem) if problem.kind() == ProblemKind::FORBIDDEN => {
+            // Each is refused for what it is, and not the second for the pace of the key.
+            share.give_back(1);
+            return Err(problem);
+        }
         Err(problem) => {
             let first = recall(&app, &context).await;
             return first.map(|first| accepted(first, true)).ok_or(problem);

@@ -54,7 +54,9 @@ async fn a_key_hands_in_and_looks_up_what_is_within_its_scope_alone(it: Installa
     other["messagePrototypeKey"] = json!("Bye");
     let refused = problem(hand_in(&service, &key, "/push", &other).await, 403, "forbidden").await;
     assert_eq!(refused["errors"][0]["field"], "messagePrototypeKey");
-    assert_eq!(refused["detail"], "the API key may hand in pushes of Hello only");
+    let only = "the API key may hand in pushes of Hello only";
+    assert_eq!(refused["detail"], only);
+    assert_eq!(refused["errors"][0]["detail"], format!("is not allowed: {only}"));
     let of_another = event_with(json!({"resellerId": "bolt"}));
     let refused = problem(
         hand_in(&service, &key, "/events", &of_another).await,
@@ -211,6 +213,27 @@ async fn a_key_past_its_pace_is_told_when_there_is_more_and_no_other_suffers(it:
         "{refused}"
     );
     service.accepted(&push()).await;
+}
+
+#[testkit::test]
+async fn what_a_key_may_not_hand_in_takes_nothing_of_its_pace(it: Installation) {
+    let service = Running::ready(&it).await;
+    let scope = Scope {
+        prototypes: names(&["Hello"]),
+        event_types: names(&["domain.*"]),
+        ..Scope::default()
+    };
+    let (_, key) = key_within(&it, scope, Some(1)).await;
+    let mut other = push();
+    other["messagePrototypeKey"] = json!("Bye");
+    let event = event_with(json!({"type": "contact.deleted"}));
+    let batch = json!({ "events": [event] });
+    for _ in 0..2 {
+        for (path, body) in [("/push", &other), ("/events", &event), ("/events/batch", &batch)] {
+            problem(hand_in(&service, &key, path, body).await, 403, "forbidden").await;
+        }
+    }
+    location(&hand_in(&service, &key, "/push", &push()).await);
 }
 
 #[testkit::test]

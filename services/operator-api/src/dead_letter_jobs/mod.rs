@@ -224,5 +224,8 @@ fn commanded_document(commanded: JobCommanded, now: DateTime<Utc>) -> Answer {
 }
 
 fn unknown() -> Problem {
-    Problem::new(ProblemKind::NOT_FOUND, "no job has this identifier")
+    Problem::new(
+        ProblemKind::NOT_FOUND,
+        "no job has this identifier; `postrider find`, or GET /search, tells what it is of",
+    )
 }

@@ -1,5 +1,6 @@
 //! The user agents of Web Push, one by one.
 
+use domain::clock::{Clock as _, SystemClock};
 use domain::month::Month;
 use serde_json::json;
 use uuid::Uuid;
@@ -10,7 +11,7 @@ const NODE: &str = "http://node-1:8085";
 
 #[testkit::test]
 async fn user_agents_are_listed_with_where_they_are_connected(rig: &Rig) {
-    let (store, now) = (&rig.it.store, rig.now());
+    let (store, now) = (&rig.it.store, SystemClock.now());
     let month = Month::containing(now);
     let (connected, away) = (Uuid::from_u128(1), Uuid::from_u128(2));
     for (uaid, node) in [(connected, Some(NODE)), (away, None)] {

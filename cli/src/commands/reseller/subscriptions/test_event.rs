@@ -50,5 +50,6 @@ pub(super) async fn test(test: &TestArgs) -> anyhow::Result<()> {
         }
         output::json(&told)?;
     }
-    ended
+    output::note(ended?);
+    Ok(())
 }

@@ -51,8 +51,8 @@ pub(crate) struct NotificationParams {
     #[param(example = "FAILED,GIVEN_UP")]
     pub(crate) status: Option<String>,
     /// Ended for these reasons, separated by commas: CANCELLED, EXPIRED, SUBSCRIPTION_DEACTIVATED, SUBSCRIPTION_DELETED; or waiting for these:
-    /// QUOTA, RATE, POSTPONED, BUSY, WITHHELD, PAUSED, UNVERIFIED, BACKLOG, RESENT, REPLAYED, in any status that waits where none is asked for; for
-    /// any when missing. What failed is found by `code` and `error`.
+    /// QUOTA, RATE, POSTPONED, which are of what is SCHEDULED, BUSY, WITHHELD, PAUSED, UNVERIFIED, BACKLOG, RESENT, REPLAYED, in any status that
+    /// waits where none is asked for; for any when missing. What failed is found by `code` and `error`.
     #[param(example = "CANCELLED")]
     pub(crate) reason: Option<String>,
     /// Of events of this type.
@@ -311,10 +311,15 @@ fn reasons(given: Option<&str>) -> Result<(Vec<NotificationReason>, Vec<Notifica
 }
 
 /// Has a search find what is told to wait for these reasons: what is stored is one of them, but for a pause, which holds back what waits for
-/// whatever else.
+/// whatever else. What is in line has an index of its own, which leads through all of it; of several statuses only the heads are read.
 fn look_for_waiting(search: &mut NotificationSearch, waits_for: &[NotificationReason]) {
+    use NotificationReason::{Postponed, Quota, Rate};
     if search.statuses.is_empty() {
-        search.statuses = NotificationStatus::WAITING.to_vec();
+        let is_of_line = |reason: &NotificationReason| matches!(reason, Quota | Rate | Postponed);
+        search.statuses = match waits_for.iter().all(is_of_line) {
+            true => vec![NotificationStatus::Scheduled],
+            false => NotificationStatus::WAITING.to_vec(),
+        };
     }
     if !waits_for.contains(&NotificationReason::Paused) {
         search.reasons = waits_for.to_vec();

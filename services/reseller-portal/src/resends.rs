@@ -35,7 +35,7 @@ const STATUSES: [NotificationStatus; 3] = [
 #[serde(rename_all = "camelCase", expecting = "an object", default)]
 #[schema(as = ResendRequest)]
 pub(crate) struct ResendPayload {
-    /// These notifications.
+    /// These notifications. One in RETRY is tried at once, as the next of the attempts that it has left.
     #[schema(max_items = 500)]
     pub(crate) ids: Option<Vec<Uuid>>,
     /// Of these statuses: SENT, FAILED, GIVEN_UP.
@@ -92,7 +92,7 @@ pub(crate) struct ResendsDocument {
     pub(crate) at: DateTime<Utc>,
     /// How many are sent again, or would be.
     pub(crate) count: u64,
-    /// The same by the status that they had.
+    /// The same by the status that they had. Those that were in RETRY are tried at once, and not at the rate.
     #[schema(example = json!({"FAILED": 12, "GIVEN_UP": 30}))]
     pub(crate) by_status: BTreeMap<&'static str, u64>,
     /// The same by event type.
@@ -113,7 +113,7 @@ pub(crate) struct ResendsDocument {
 pub(crate) struct SkippedDocument {
     /// Cancelled, which is final.
     pub(crate) cancelled: u64,
-    /// Not ended, so that they are sent anyhow.
+    /// Not ended, and due, in line or being sent, so that they are sent anyhow.
     pub(crate) unfinished: u64,
     /// Named, but not found.
     pub(crate) unknown: u64,
@@ -121,7 +121,7 @@ pub(crate) struct SkippedDocument {
 
 impl ResendsDocument {
     fn of(counted: ResendCount, dry_run: bool, per_second: u32, at: DateTime<Utc>) -> Self {
-        let count = counted.resendable();
+        let (count, paced) = (counted.resendable(), counted.paced());
         Self {
             dry_run,
             at,
@@ -134,7 +134,7 @@ impl ResendsDocument {
                 unknown: counted.unknown,
             },
             per_second,
-            seconds: count.div_ceil(u64::from(per_second.max(1))),
+            seconds: paced.div_ceil(u64::from(per_second.max(1))),
         }
     }
 
@@ -164,7 +164,8 @@ struct Asked {
 /// Sends notifications of a subscription again that have ended, delivered ones too.
 ///
 /// They are the same notifications, with the same ids and bodies: an endpoint that keeps the ids of what it has processed knows those that it
-/// has already. The oldest event is sent first. `dryRun` only counts. At most 10,000 at once: more are the affair of a replay.
+/// has already. The oldest event is sent first. Of those that `ids` names the ones in RETRY are tried at once. `dryRun` only counts. At most 10,000
+/// at once: more are the affair of a replay.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/resends", tag = "notifications", operation_id = "resendNotifications",
     security(("apiKey" = [])),
@@ -187,7 +188,7 @@ pub(crate) async fn resend(
     let target = (reseller.id.as_str(), subscription);
     let carry_out = async {
         if asked.dry_run {
-            app.store.count_resends(target, &asked.which).await
+            app.store.count_resends(target, &asked.which, now).await
         } else {
             let act = reseller.act(now);
             let resend = app
@@ -235,7 +236,7 @@ fn check(
             let read = |name: &String| STATUSES.into_iter().find(|status| status.as_str() == name);
             let known: Option<Vec<_>> = names.iter().map(read).collect();
             known.filter(|known| !known.is_empty()).unwrap_or_else(|| {
-                let detail = "must be some of SENT, FAILED, GIVEN_UP; what is in RETRY is tried again by itself, and at once by a resend of it alone";
+                let detail = "must be some of SENT, FAILED, GIVEN_UP; what is in RETRY is tried again by itself, and at once where ids name it, or all of it by retry-now of the subscription";
                 errors.push(FieldProblem::new("statuses", detail).coded(FieldCode::UnknownValue));
                 Vec::new()
             })

@@ -34,6 +34,7 @@ const WAIT: &str =
 #[command(after_help = "\
 They are the same notifications, with the same ids and bodies, the oldest event first. Without --status delivered ones are sent again too, test
 events among them. At most 10,000 at once, after those that were sent again before; `postrider replay` takes more, and leaves delivered ones alone.
+What is in RETRY is tried at once where --id names it, and all of it by `postrider subscriptions retry-now`.
 Without a subscription it is of all that something is sent to, at most 10,000 together, and asks first, or needs --yes. Of several it counts
 before anything is sent, and with --wait each has a line that says what became of its notifications.
 
@@ -53,7 +54,7 @@ pub(crate) struct ResendManyArgs {
     #[arg(long = "subscription", value_name = "ID", value_parser = identifier, value_delimiter = ',',
         conflicts_with = "subscriptions")]
     of: Vec<Uuid>,
-    /// These notifications of one subscription; goes with no filter.
+    /// These notifications of one subscription, those in RETRY at once; goes with no filter.
     #[arg(long = "id", value_name = "ID", value_parser = identifier, value_delimiter = ',',
         conflicts_with_all = ["status", "event_types", "code", "since", "until", "newer_than", "ended_since", "ended_until"])]
     ids: Vec<Uuid>,
@@ -214,23 +215,52 @@ async fn of_one(args: &ResendManyArgs, id: Uuid) -> anyhow::Result<ExitCode> {
         table
     })?;
     if form != Form::Json && outcome.is_none() {
-        let is_none = count == 0;
-        let count = counted(count, "notification", "notifications");
         if args.dry_run {
+            let is_none = count == 0;
+            let count = counted(count, "notification", "notifications");
             output::note(format_args!(
                 "{count} would be sent again; {}",
                 args.advice(is_none)
             ));
         } else {
-            output::note(format_args!(
-                "{count} of {id} sent again one after the other; --wait waits for what becomes of them"
-            ));
+            output::note(done(id, &resent));
         }
     }
     if outcome.is_none() {
         return Ok(ExitCode::SUCCESS);
     }
     Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
+}
+
+/// What was done of a subscription, and what was left alone.
+fn done(id: Uuid, resent: &Value) -> String {
+    let number = |pointer: &str| {
+        resent
+            .pointer(pointer)
+            .and_then(Value::as_u64)
+            .unwrap_or_default()
+    };
+    let (count, retries) = (number("/count"), number("/byStatus/RETRY"));
+    let left = match number("/skipped/unfinished") {
+        0 => String::new(),
+        left => format!(
+            "; {} sent anyhow",
+            counted(left, "has not ended and is", "have not ended and are")
+        ),
+    };
+    if count == 0 {
+        return format!("nothing of {id} is sent again{left}");
+    }
+    let how = match retries {
+        0 => "sent again one after the other".to_owned(),
+        _ if retries == count => "tried at once".to_owned(),
+        _ => format!(
+            "sent again one after the other, {} at once",
+            counted(retries, "that waited for a retry", "that waited for a retry")
+        ),
+    };
+    let count = counted(count, "notification", "notifications");
+    format!("{count} of {id} {how}{left}; --wait waits for what becomes of them")
 }
 
 /// What was sent again of a subscription, by what the portal answered to this body.
@@ -397,6 +427,39 @@ mod tests {
     struct Line {
         #[command(flatten)]
         args: ResendManyArgs,
+    }
+
+    #[test]
+    fn what_is_tried_at_once_and_what_is_left_alone_is_said() {
+        let id = Uuid::nil();
+        let said = |count: u64, retries: u64, unfinished: u64| {
+            let by_status = json!({"FAILED": count - retries, "RETRY": retries});
+            let skipped = json!({ "unfinished": unfinished });
+            done(
+                id,
+                &json!({"count": count, "byStatus": by_status, "skipped": skipped}),
+            )
+        };
+        let wait = "; --wait waits for what becomes of them";
+        assert_eq!(
+            said(2, 0, 0),
+            format!("2 notifications of {id} sent again one after the other{wait}")
+        );
+        assert_eq!(
+            said(1, 1, 0),
+            format!("1 notification of {id} tried at once{wait}")
+        );
+        assert_eq!(
+            said(3, 1, 2),
+            format!(
+                "3 notifications of {id} sent again one after the other, 1 that waited for a retry at once; 2 have not ended and are sent \
+                 anyhow{wait}"
+            )
+        );
+        assert_eq!(
+            said(0, 0, 1),
+            format!("nothing of {id} is sent again; 1 has not ended and is sent anyhow")
+        );
     }
 
     #[test]

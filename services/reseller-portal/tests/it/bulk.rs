@@ -91,6 +91,49 @@ async fn many_are_counted_first_and_then_sent_again_at_a_rate(portal: Portal) {
     );
 }
 
+/// As a resend of one alone does it, and the selection in the dashboard.
+#[testkit::test]
+async fn what_is_named_and_waits_for_a_retry_is_tried_at_once(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let retry = NotificationRow::in_state(NotificationState::Retry, id)
+        .due_in(TimeDelta::hours(8))
+        .make(&portal.pool)
+        .await;
+    let failed = made(&portal, id, Failed, 5).await;
+    let path = format!("/subscriptions/{id}/resends");
+    let mut body = json!({"ids": [retry.id.uuid(), failed.id.uuid()], "dryRun": true, "perSecond": 1});
+    let before = status(&portal, &retry).await;
+    let counted = portal.sent("POST", &path, &body, 200).await;
+    assert_eq!(
+        (&counted["count"], &counted["byStatus"], &counted["seconds"]),
+        (&json!(2), &json!({"FAILED": 1, "RETRY": 1}), &json!(1)),
+        "{counted}"
+    );
+    assert_eq!(status(&portal, &retry).await, before, "only counted");
+
+    body["dryRun"] = json!(false);
+    let resent = portal.sent("POST", &path, &body, 202).await;
+    assert_eq!(
+        (&resent["count"], &resent["skipped"]["unfinished"]),
+        (&json!(2), &json!(0))
+    );
+    let (due, resent_after): (chrono::DateTime<chrono::Utc>, i32) =
+        sqlx::query_as("SELECT next_attempt_at, resent_after FROM notifications WHERE id = $1")
+            .bind(retry.id.uuid())
+            .fetch_one(&portal.pool)
+            .await
+            .unwrap();
+    assert!(due <= portal.now(), "{due}");
+    assert_eq!(resent_after, 0, "no retry is added");
+    assert_eq!(status(&portal, &failed).await.0, "RETRY");
+
+    let again = portal.sent("POST", &path, &body, 202).await;
+    assert_eq!(
+        (&again["count"], &again["skipped"]["unfinished"]),
+        (&json!(0), &json!(2))
+    );
+}
+
 #[testkit::test]
 async fn what_another_request_has_sent_again_meanwhile_is_not_counted_twice(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
@@ -170,7 +213,10 @@ async fn a_bulk_resend_says_what_is_wrong_with_it(portal: Portal) {
     let problem = portal
         .refused("POST", &path, Some(&body), (422, "validation"))
         .await;
-    assert!(problem.to_string().contains("at once by a resend"), "{problem}");
+    assert!(
+        problem.to_string().contains("at once where ids name it"),
+        "{problem}"
+    );
     portal
         .done("POST", &format!("/subscriptions/{id}/deactivate"), 200)
         .await;

@@ -29,6 +29,7 @@ mod quotas;
 mod replays;
 mod request;
 mod resends;
+mod retry_now;
 mod router;
 mod secrets;
 mod sending_ips;

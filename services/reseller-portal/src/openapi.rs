@@ -110,9 +110,11 @@ fn problems_of(operation: &Operation) -> Vec<Problem> {
 fn conflicts_of(operation: &str) -> &'static [ProblemKind] {
     match operation {
         "createSubscription" => &[TOO_MANY_SUBSCRIPTIONS],
-        "activateSubscription" | "deactivateSubscription" | "verifySubscription" | "testSubscription" => {
-            &[SUBSCRIPTION_STATE]
-        }
+        "activateSubscription"
+        | "deactivateSubscription"
+        | "verifySubscription"
+        | "testSubscription"
+        | "retrySubscriptionNow" => &[SUBSCRIPTION_STATE],
         "confirmEmail" => &[CODE_VOID],
         "rotateSecret" => &[TOO_MANY_SECRETS],
         "revokeSecret" => &[LAST_SECRET],

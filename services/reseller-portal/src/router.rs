@@ -13,8 +13,8 @@ use crate::app::App;
 use crate::openapi::Service;
 use crate::{
     activity, bounds, cancellations, changes, dashboard, endpoint_checks, event_types, events, links,
-    metrics, notifications, overview, quotas, replays, resends, secrets, sending_ips, signature_checks, site,
-    subscriptions,
+    metrics, notifications, overview, quotas, replays, resends, retry_now, secrets, sending_ips,
+    signature_checks, site, subscriptions,
 };
 
 /// The router of the service.
@@ -70,6 +70,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(replays::list, replays::create))
         .routes(routes!(replays::find, replays::cancel))
         .routes(routes!(resends::resend))
+        .routes(routes!(retry_now::retry_now))
         .routes(routes!(quotas::days))
         .routes(routes!(activity::list))
         .routes(routes!(activity::states))

@@ -104,6 +104,8 @@ const PORTAL: &[(&str, Audit)] = &[
     // One entry, whatever the number of notifications.
     ("resendNotifications", As(&["subscription.resend"])),
     ("resumeSubscription", As(&["subscription.resume"])),
+    // One entry, whatever the number of notifications.
+    ("retrySubscriptionNow", As(&["subscription.retry-now"])),
     ("revokeSecret", As(&["secret.revoke"])),
     ("rotateSecret", As(&["secret.create"])),
     ("testSubscription", As(&["subscription.test"])),
@@ -257,6 +259,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "subscriptions metrics",
     "subscriptions pause",
     "subscriptions resume",
+    "subscriptions retry-now",
     "subscriptions show",
     "subscriptions states",
     "subscriptions test",

@@ -24,6 +24,7 @@ mod quota;
 mod replays;
 mod resend_all;
 mod resend_selected;
+mod retry_now;
 mod scheduled;
 mod secrets;
 mod settings;
@@ -105,6 +106,7 @@ fn routes() -> Vec<Route> {
         notification::routes(),
         scheduled::routes(),
         cancel_many::routes(),
+        retry_now::routes(),
         metrics::routes(),
         quota::routes(),
         secrets::routes(),

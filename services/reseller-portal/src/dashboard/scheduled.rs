@@ -25,7 +25,7 @@ use crate::request::{Manager, Reseller};
 use crate::subscriptions::SubscriptionDocument;
 
 /// Most that are counted in each status: the page asks for itself again every few seconds.
-const COUNTED_MAX: u32 = 10_000;
+pub(super) const COUNTED_MAX: u32 = 10_000;
 /// Most notifications in RETRY that are listed.
 const RETRIES_MAX: u32 = 20;
 

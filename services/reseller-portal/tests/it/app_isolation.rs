@@ -28,6 +28,7 @@ fn needed(path: &str) -> Option<&'static str> {
             Some("resend")
         }
         _ if path.starts_with("/app/s/{id}/secrets/") => Some("secrets.rotate"),
+        "/app/s/{id}/retry-now" => Some("resend"),
         _ if path.starts_with("/app/s/{id}/replays/") => Some("resend"),
         _ => Some("manage"),
     }

@@ -117,6 +117,63 @@ async fn a_retry_that_is_ahead_is_made_at_once(portal: Portal) {
 }
 
 #[testkit::test]
+async fn all_retries_of_a_subscription_are_made_at_once(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let other = SubscriptionRow::active().make(&portal.pool).await;
+    let retry = async |subscription, state| {
+        let row = NotificationRow::in_state(state, subscription).due_in(chrono::TimeDelta::hours(8));
+        row.make(&portal.pool).await.id.uuid()
+    };
+    let first = retry(id, NotificationState::Retry).await;
+    let second = retry(id, NotificationState::Retry).await;
+    let in_line = retry(id, NotificationState::Scheduled).await;
+    let of_other = retry(other, NotificationState::Retry).await;
+    let path = format!("/subscriptions/{id}/retry-now");
+    for retries in [2, 0] {
+        let tried = portal.done("POST", &path, 200).await;
+        assert_eq!(
+            tried,
+            json!({"retries": retries, "more": false, "pausedBy": null})
+        );
+    }
+    let is_due = async |id: uuid::Uuid| -> bool {
+        let due: DateTime<Utc> =
+            sqlx::query_scalar("SELECT next_attempt_at FROM notifications WHERE id = $1")
+                .bind(id)
+                .fetch_one(&portal.pool)
+                .await
+                .unwrap();
+        due <= portal.now()
+    };
+    for (id, due) in [(first, true), (second, true), (in_line, false), (of_other, false)] {
+        assert_eq!(is_due(id).await, due, "{id}");
+    }
+    let activity = portal.see("/activity?action=subscription.retry-now").await;
+    assert_eq!(activity["items"].as_array().unwrap().len(), 1, "{activity}");
+    let entry = &activity["items"][0];
+    assert_eq!(
+        (&entry["by"], &entry["subscriptionId"], &entry["details"]),
+        (&json!("YOU"), &json!(id), &json!({"retries": 2}))
+    );
+
+    portal
+        .done("POST", &format!("/subscriptions/{other}/pause"), 200)
+        .await;
+    let path = format!("/subscriptions/{other}/retry-now");
+    let tried = portal.done("POST", &path, 200).await;
+    assert_eq!(
+        tried,
+        json!({"retries": 1, "more": false, "pausedBy": "RESELLER"})
+    );
+    portal
+        .done("POST", &format!("/subscriptions/{other}/deactivate"), 200)
+        .await;
+    portal
+        .refused("POST", &path, None, (409, "subscription-state"))
+        .await;
+}
+
+#[testkit::test]
 async fn what_waits_for_a_pause_says_so_when_it_is_to_be_sent_again(portal: Portal) {
     let id = SubscriptionRow::active().paused().make(&portal.pool).await;
     let made = NotificationRow::in_state(NotificationState::Pending, id)

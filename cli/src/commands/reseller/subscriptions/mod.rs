@@ -7,6 +7,7 @@ mod delete;
 mod deliveries;
 mod list;
 mod metrics;
+mod retry_now;
 mod states;
 mod test_event;
 mod update;
@@ -40,6 +41,7 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
         Command::Deactivate(args) => delete::deactivate(&args).await,
         Command::Pause(one) => act(&one, "pause").await,
         Command::Resume(one) => act(&one, "resume").await,
+        Command::RetryNow(one) => retry_now::retry_now(&one).await,
         Command::Confirm(args) => confirm(&args).await,
         Command::Test(args) => test_event::test(&args).await,
         Command::Delete(args) => delete::run(&args).await,

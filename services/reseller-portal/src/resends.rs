@@ -8,7 +8,7 @@ use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
 use http::StatusCode;
-use http_api::{Draft, FieldCode, FieldProblem, Id, Problem, last_answer};
+use http_api::{Draft, FieldCode, FieldProblem, Id, Problem, last_answer, words};
 use serde::{Deserialize, Deserializer, Serialize};
 use store::webhook::{BulkResent, NotificationsAsked, RESENT_MAX, ResendCount, ToResend};
 use utoipa::ToSchema;
@@ -152,6 +152,11 @@ impl ResendsDocument {
         self.skipped.unknown += other.skipped.unknown;
         self.seconds = self.seconds.max(other.seconds);
     }
+}
+
+/// Of the statuses that a list is restricted to, those that can be sent again, and the others.
+pub(crate) fn resendable(listed: &str) -> (Vec<&str>, Vec<&str>) {
+    words::listed(Some(listed)).partition(|name| STATUSES.iter().any(|known| known.as_str() == *name))
 }
 
 /// What is asked for.

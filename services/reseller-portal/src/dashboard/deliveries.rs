@@ -7,7 +7,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Days, DurationRound as _, MappedLocalTime, NaiveDate, SecondsFormat, TimeDelta, Utc};
-use domain::notification::ERROR_TYPES;
+use domain::notification::{ERROR_TYPES, NotificationStatus};
 use domain::quota::{day_of, start_of};
 use http_api::{Id, Params, Problem, ReadParams};
 use pages::{LeavingOut, Markup, Page, Without, see_other};
@@ -24,6 +24,7 @@ use crate::metrics;
 use crate::notifications::all::{AllParams, LastDocument, ListedDocument};
 use crate::notifications::{self, RowDocument};
 use crate::request::Reseller;
+use crate::resends;
 use crate::subscriptions::SubscriptionDocument;
 
 /// Rows of a page, unless others are chosen.
@@ -321,18 +322,41 @@ impl Deliveries {
         self.is_asked(&["value", "error", "q"])
     }
 
-    /// Where all that match are sent again: of the subscription that is chosen, or of all. Nowhere where the list is filtered by what that is not.
+    /// Where all that match are sent again: of the subscription that is chosen, or of all. Nowhere where the list is filtered by what that is not,
+    /// or is of what has not ended.
     fn resend(&self) -> Option<String> {
-        if self.is_filtered_more() {
+        if self.is_filtered_more() || self.is_of_waiting() {
             return None;
         }
-        let asked = self.frame.asked("subscription");
-        if self.is_of_one || asked.is_empty() {
+        if !self.is_of_one && self.frame.asked("subscription").is_empty() {
             return Some(self.frame.beside("resend"));
         }
-        let chosen: Uuid = asked.parse().ok()?;
+        self.of_chosen("resend")
+    }
+
+    /// Where all retries are made at once: of the one subscription whose retries are listed, and all of them.
+    fn retry_now(&self) -> Option<String> {
+        let is_other = |name: &&str| !matches!(*name, "status" | "subscription");
+        let others: Vec<_> = FIELDS.into_iter().chain(["q"]).filter(is_other).collect();
+        let is_of_retries = self.frame.asked("status") == NotificationStatus::Retry.as_str();
+        (is_of_retries && !self.is_asked(&others))
+            .then(|| self.of_chosen("retry-now"))
+            .flatten()
+    }
+
+    /// A page of the subscription whose list it is, or that is chosen, with the same filter.
+    fn of_chosen(&self, part: &str) -> Option<String> {
+        if self.is_of_one {
+            return Some(self.frame.beside(part));
+        }
+        let chosen: Uuid = self.frame.asked("subscription").parse().ok()?;
         let is_known = self.subscriptions.iter().any(|known| known.id == chosen);
-        is_known.then(|| self.frame.of_one(chosen, "resend"))
+        is_known.then(|| self.frame.of_one(chosen, part))
+    }
+
+    /// Whether it is of what has not ended, which sending all again leaves alone.
+    fn is_of_waiting(&self) -> bool {
+        !resends::resendable(&self.frame.asked("status")).1.is_empty()
     }
 
     fn errors(&self) -> [&'static str; 8] {

@@ -237,8 +237,18 @@ async fn ask_of_all(
 
 impl Typed {
     fn asked(frame: &Frame) -> Self {
-        let ended = ["SENT", "FAILED", "GIVEN_UP"];
-        let statuses = frame.asked("status");
+        let listed = frame.asked("status");
+        let (statuses, others) = resends::resendable(&listed);
+        // Left out, they would let through what the list does not have: with no status chosen it is of all that have ended.
+        let others: Vec<_> = others.into_iter().map(|status| frame.word(status)).collect();
+        let mut errors = Vec::new();
+        if !others.is_empty() {
+            let detail = format!(
+                "cannot be {}: that has not ended, and is sent anyhow. Choose here what is to be sent again",
+                others.join(", ")
+            );
+            errors.push(FieldProblem::new("statuses", detail));
+        }
         // What is no time stays as it is and is refused: left out, it would let through what it was to leave out.
         let time = |name| {
             let asked = frame.asked(name);
@@ -246,11 +256,7 @@ impl Typed {
             if read.is_empty() { asked } else { read }
         };
         Self {
-            statuses: statuses
-                .split(',')
-                .filter(|status| ended.contains(status))
-                .map(str::to_owned)
-                .collect(),
+            statuses: statuses.into_iter().map(str::to_owned).collect(),
             event_types: frame.asked("eventType"),
             code: frame.asked("code"),
             hours: frame.asked("hours"),
@@ -259,6 +265,7 @@ impl Typed {
             ended_hours: frame.asked("endedHours"),
             ended_since: time("endedSince"),
             ended_until: time("endedUntil"),
+            errors,
             ..Self::default()
         }
     }

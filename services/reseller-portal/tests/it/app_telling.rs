@@ -1,7 +1,7 @@
 //! The pages tell what the API tells: the story of a notification, what needs its reseller, and lists by everything that they can be
 //! filtered by.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationState;
 use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
@@ -350,4 +350,50 @@ async fn what_waits_what_was_done_and_mails_are_taken_home_as_they_are_listed(po
     ] {
         assert_eq!(browser.get(&wrong).await.status, 400, "{wrong}");
     }
+}
+
+/// Sending all again is of what has ended: of retries it would send everything else that has.
+#[testkit::test]
+async fn retries_are_tried_at_once_and_not_sent_again_with_all_that_have_ended(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    NotificationRow::in_state(NotificationState::Sent, id)
+        .make(&portal.pool)
+        .await;
+    let retry = NotificationRow::in_state(NotificationState::Retry, id)
+        .due_in(TimeDelta::hours(8))
+        .make(&portal.pool)
+        .await;
+    let browser = entered(&portal, &["resend"]).await;
+    let (list, again) = (format!("/app/s/{id}/deliveries"), "Send all again that match");
+    let page = browser.see(&format!("{list}?status=RETRY")).await;
+    let now = format!("/app/s/{id}/retry-now");
+    assert!(page.contains(&now) && !page.contains(again), "{page}");
+    let narrowed = browser.see(&format!("{list}?status=RETRY&hours=1")).await;
+    assert!(
+        !narrowed.contains(&now)
+            && !narrowed.contains(again)
+            && narrowed.contains("select what is to be tried now"),
+        "{narrowed}"
+    );
+    let refused = browser.get(&format!("/app/s/{id}/resend?status=RETRY")).await;
+    assert!(
+        refused.status == 422 && refused.html.contains("that has not ended, and is sent anyhow"),
+        "{refused:?}"
+    );
+
+    let waiting = browser.see(&format!("/app/s/{id}/scheduled")).await;
+    assert!(waiting.contains(&now), "{waiting}");
+    let form = browser.see(&now).await;
+    assert!(
+        form.contains("1 notification of") && form.contains("Try them now"),
+        "{form}"
+    );
+    let (to, page) = browser.act(&now, &[]).await;
+    assert_eq!(to, format!("/app/s/{id}/scheduled"));
+    assert!(page.contains("1 is tried now"), "{page}");
+    let seen = portal.see(&format!("/notifications/{}", retry.id)).await;
+    let due: DateTime<Utc> = seen["nextAttemptAt"].as_str().unwrap().parse().unwrap();
+    assert!(due <= portal.now(), "{seen}");
+    let (_, page) = browser.act(&now, &[]).await;
+    assert!(page.contains("not due already"), "{page}");
 }

@@ -455,10 +455,12 @@ async fn ended(portal: &Portal, id: Uuid) -> anyhow::Result<String> {
                 .into());
             }
             "RETRY" | "SCHEDULED" if told != standing => {
-                progress.note(format_args!(
-                    "{standing}; next attempt {}",
-                    cell(&document, "/nextAttemptAt")
-                ));
+                // There is none while the endpoint is not verified.
+                let next = match document["nextAttemptAt"].as_str() {
+                    Some(at) => format!("; next attempt {}", output::harmless(at)),
+                    None => String::new(),
+                };
+                progress.note(format_args!("{standing}{next}"));
                 told = standing;
             }
             _ => {}

@@ -45,7 +45,7 @@ pub(crate) struct RowDocument {
     /// Attempts so far.
     #[schema(example = 2)]
     pub(crate) attempts: u32,
-    /// When it is due, if it is SCHEDULED or RETRY.
+    /// When it is due, if it is SCHEDULED or RETRY; null while a pause or an endpoint that is not verified holds it back, whose end is not known.
     pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// The size of its body.
     #[schema(example = 412)]
@@ -153,6 +153,7 @@ impl RowDocument {
             .paused_by
             .filter(|_| !row.status.is_terminal() && !row.claimed);
         let held = HeldBack { paused_by, ..held };
+        let is_held_back = paused_by.is_some() || held.is_unverified;
         let end = end::said_of(row.status, row.reason.as_ref(), row.attempts);
         let reason = NotificationReason::told(row.reason, row.status, held);
         Self {
@@ -164,7 +165,7 @@ impl RowDocument {
             reason: reason.map(|reason| told_reason(reason.to_string())),
             paused_by: paused_by.map(PausedBy::for_reseller),
             attempts: row.attempts,
-            next_attempt_at: row.next_attempt_at,
+            next_attempt_at: row.next_attempt_at.filter(|_| !is_held_back),
             payload_bytes: row.payload_bytes,
             accepted_at: row.accepted_at,
             updated_at: row.updated_at,

@@ -128,8 +128,8 @@ pub(crate) async fn sums(
     let mut waiting: Vec<SumDocument> = Vec::new();
     for sum in sums {
         let reason = WaitsFor::of(sum.status, sum.reason.as_ref(), paused_by.is_some(), is_verified);
-        // By what time the pause ends is not known.
-        let timeless = reason == WaitsFor::Paused;
+        // By what time a pause ends or an endpoint answers its challenge is not known.
+        let timeless = paused_by.is_some() || !is_verified;
         let (day, first_at, last_at) = if timeless {
             (None, None, None)
         } else {

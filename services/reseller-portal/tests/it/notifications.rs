@@ -58,19 +58,43 @@ async fn the_newest_come_first_in_parts_of_any_size(portal: Portal) {
 async fn that_the_endpoint_is_not_verified_is_told_until_it_has_answered(portal: Portal) {
     let row = SubscriptionRow::in_state(SubscriptionState::PendingVerification);
     let id = row.make(&portal.pool).await;
-    hourly(&portal, id, &[NotificationState::Pending]).await;
+    let retry = hourly(&portal, id, &[NotificationState::Retry]).await;
+    let retry = format!("/notifications/{}", retry[0].id);
+    let summary = format!("/subscriptions/{id}/scheduled/summary");
+    // When it is tried again depends on that answer, and not on the time of its retry.
+    let next = async || {
+        let sums = portal.see(&summary).await;
+        let sum = sums["waiting"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|sum| sum["reason"] == "RETRY");
+        [
+            portal.see(&retry).await["nextAttemptAt"].is_string(),
+            sum.unwrap()["firstAt"].is_string(),
+        ]
+    };
+    assert_eq!(next().await, [false, false]);
+    let hour_ago = portal.now() - TimeDelta::hours(1);
+    NotificationRow::in_state(NotificationState::Pending, id)
+        .created_at(hour_ago)
+        .make(&portal.pool)
+        .await;
     let run = async |statement: &'static str| {
         sqlx::query(statement).execute(&portal.pool).await.unwrap();
     };
-    run("UPDATE notifications SET reason = 'UNVERIFIED'").await;
+    run("UPDATE notifications SET reason = 'UNVERIFIED' WHERE status = 'PENDING'").await;
     let told = async || {
-        let list = portal.see(&format!("/subscriptions/{id}/notifications")).await;
+        let list = portal
+            .see(&format!("/subscriptions/{id}/notifications?status=PENDING"))
+            .await;
         list["items"][0]["reason"].clone()
     };
     assert_eq!(told().await, "UNVERIFIED");
     // The reason stays stored until its turn comes.
     run("UPDATE subscriptions SET state = 'ACTIVE'").await;
     assert_eq!(told().await, Value::Null);
+    assert_eq!(next().await, [true, true]);
 }
 
 #[testkit::test]
@@ -87,6 +111,9 @@ async fn what_a_pause_holds_back_says_so_and_whose_pause_it_is(portal: Portal) {
             for field in ["reason", "pausedBy"] {
                 assert_eq!(one[field], it[field], "{state:?}");
             }
+            // What is in line is due now, whenever that is asked.
+            let has_time = [&one, it].map(|told| !told["nextAttemptAt"].is_null());
+            assert_eq!(has_time[0], has_time[1], "{state:?}");
         }
         listed
     };
@@ -100,6 +127,10 @@ async fn what_a_pause_holds_back_says_so_and_whose_pause_it_is(portal: Portal) {
             let waits = !state.status().is_terminal() && state != NotificationState::Sending;
             let expected = if waits { json!(by) } else { Value::Null };
             assert_eq!(it["pausedBy"], expected, "{state:?}");
+            assert!(
+                it["nextAttemptAt"].is_null(),
+                "when the pause ends is not known: {state:?}"
+            );
             let replaced = waits && state != NotificationState::Retry;
             let reason = if replaced {
                 &json!("PAUSED")
@@ -110,6 +141,10 @@ async fn what_a_pause_holds_back_says_so_and_whose_pause_it_is(portal: Portal) {
         }
         let scheduled = portal.see(&format!("{path}/scheduled")).await;
         assert_eq!(scheduled["items"][0]["pausedBy"], by, "{scheduled}");
+        assert!(scheduled["items"][0]["nextAttemptAt"].is_null(), "{scheduled}");
+        let summary = portal.see(&format!("{path}/scheduled/summary")).await;
+        let sums = summary["waiting"].as_array().unwrap();
+        assert!(sums.iter().all(|sum| sum["firstAt"].is_null()), "{summary}");
         let act = store::Act {
             by: "ann (1)",
             note: Some("incident 17"),

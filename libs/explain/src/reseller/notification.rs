@@ -245,13 +245,12 @@ impl Told<'_> {
         let subscription = &self.it.subscription;
         if subscription.deleted_at.is_some() || subscription.state == SubscriptionState::Deactivated {
             return Some((
-                Sentence::new(
-                    "deactivated",
-                    "Will not be sent: the subscription is deactivated.",
-                ),
+                Sentence::new("deactivated", "Is not sent: the subscription is deactivated."),
+                // Until a job has given it up, it goes on where it was.
                 some_time(
                     "replay",
-                    "It is given up. A replay sends it once the subscription is active again.",
+                    "It is given up within seconds, unless the subscription is activated before that. A replay sends what was given up once the \
+                     subscription is active again.",
                 ),
             ));
         }

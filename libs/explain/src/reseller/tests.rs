@@ -133,6 +133,22 @@ fn what_a_pause_holds_is_told_until_when_it_may_wait() {
 }
 
 #[test]
+fn what_waits_for_a_deactivated_subscription_is_given_up_unless_that_is_activated_before() {
+    let mut waiting = row(NotificationStatus::Retry, 1);
+    waiting.subscription.state = SubscriptionState::Deactivated;
+    let story = told(&waiting, None);
+    assert_eq!(
+        story.headline.text,
+        "Is not sent: the subscription is deactivated."
+    );
+    let next = story.next.sentence.text;
+    assert!(
+        next.starts_with("It is given up within seconds, unless the subscription is activated before that."),
+        "{next}"
+    );
+}
+
+#[test]
 fn what_was_sent_again_is_told_with_who_had_it_sent() {
     let mut history = row(NotificationStatus::Retry, 2);
     let at = now() - TimeDelta::minutes(1);

@@ -360,7 +360,8 @@ fn deactivation(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64
         said: vec![
             format!("Nothing more is sent to {}.", subscription.url),
             given_up,
-            "It can be activated again. To make its events wait instead, pause it.".to_owned(),
+            "It can be activated again; what was not given up by then, which takes seconds, goes on. To make its events wait instead, pause it."
+                .to_owned(),
         ],
         action: format!("/app/s/{}/deactivate", subscription.id),
         back: place(subscription.id),

@@ -32,7 +32,8 @@ pub(crate) async fn activate(State(app): State<Arc<App>>, reseller: Manager, Id(
 
 /// Deactivates a subscription.
 ///
-/// Nothing more is sent to it; what was waiting is given up, and can be replayed later.
+/// Nothing more is sent to it; what was waiting is given up within seconds, and can be replayed later. What was not yet when the subscription is
+/// activated again goes on.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/deactivate", tag = "subscriptions", operation_id = "deactivateSubscription",
     security(("apiKey" = [])),

@@ -43,7 +43,8 @@ pub(crate) enum SubscriptionsCommand {
     Activate(Waited),
     /// Deactivates one: nothing more is sent, and what waits is given up.
     #[command(after_help = "\
-It asks first, and without a terminal needs --yes: what is given up is sent again by `postrider resend` or `postrider replay` alone.
+It asks first, and without a terminal needs --yes: what is given up is sent again by `postrider resend` or `postrider replay` alone. That
+takes seconds: what was not given up yet when the subscription is activated again goes on.
 
 Examples:
   postrider subscriptions deactivate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d

@@ -442,7 +442,8 @@ pub(crate) fn check(payload: QuotaRequestPayload) -> Result<Asked, Problem> {
 
 /// Takes a quota request back.
 ///
-/// One that waits for a decision is gone then, so that another one can be made.
+/// One that waits for a decision is gone then, so that another one can be made. Your activity tells of both, as `quota-request.create` and
+/// `quota-request.withdraw`.
 #[utoipa::path(
     delete, path = "/subscriptions/{id}/quota-requests/{request}", tag = "quotas", operation_id = "withdrawQuotaRequest",
     security(("apiKey" = [])),
@@ -475,7 +476,9 @@ pub(crate) async fn withdraw(
     }
 }
 
-/// Lists the quota requests of a subscription, the newest first.
+/// Lists the quota requests of a subscription that wait for a decision or have been decided, the newest first.
+///
+/// Those that were withdrawn are not among them: your activity tells of them, as `quota-request.withdraw`.
 #[utoipa::path(
     get, path = "/subscriptions/{id}/quota-requests", tag = "quotas", operation_id = "listQuotaRequests",
     security(("apiKey" = [])),

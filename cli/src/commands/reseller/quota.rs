@@ -205,7 +205,9 @@ async fn withdraw(
     if common.is_json() {
         return output::json(&json!({ "id": request, "withdrawn": true }));
     }
-    output::note(format_args!("the quota request {request} is withdrawn"));
+    output::note(format_args!(
+        "the quota request {request} is withdrawn and listed no more; `postrider activity --action quota-request` tells of it"
+    ));
     Ok(())
 }
 

@@ -233,7 +233,7 @@ fn withdrawal(frame: &Frame, id: Uuid, request: Uuid) -> Confirm {
     Confirm {
         id: "withdraw",
         title: "Withdraw the quota request".to_owned(),
-        said: vec!["It is gone then, and no administrator decides it. You can ask again.".to_owned()],
+        said: vec!["It is gone from the list then, and no administrator decides it; your activity tells of it. You can ask again.".to_owned()],
         action: format!("/app/s/{id}/quota-requests/{request}/withdraw"),
         back: place(id),
         button: "Withdraw",

@@ -77,7 +77,7 @@ async fn more_quota_is_asked_for_and_withdrawn(portal: Portal) {
     let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/quota"));
     let page = browser.see(&path).await;
     assert!(
-        page.contains("Ask for a higher quota") && page.contains("None was made so far"),
+        page.contains("Ask for a higher quota") && page.contains("None waits or was decided"),
         "{page}"
     );
     let refused = browser
@@ -113,6 +113,17 @@ async fn more_quota_is_asked_for_and_withdrawn(portal: Portal) {
     assert!(
         page.contains("is withdrawn") && page.contains("Ask for a higher quota"),
         "{page}"
+    );
+    // It is in the list no more, and is not said never to have been made.
+    let activity = "/app/activity?action=quota";
+    assert!(
+        page.contains("None waits or was decided") && page.contains(activity),
+        "{page}"
+    );
+    let told = browser.see(activity).await;
+    assert!(
+        told.contains("quota-request.create") && told.contains("quota-request.withdraw"),
+        "{told}"
     );
 }
 

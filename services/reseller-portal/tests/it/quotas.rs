@@ -232,6 +232,11 @@ async fn a_request_that_waits_can_be_withdrawn_and_makes_room_for_another(portal
     portal.done("DELETE", &one, 204).await;
     portal.refused("DELETE", &one, None, (404, "not-found")).await;
     assert_eq!(portal.see(&path).await["items"], json!([]));
+    let activity = portal.see("/activity?action=quota-request.withdraw").await;
+    assert_eq!(
+        activity["items"][0]["details"]["request"], mistyped["id"],
+        "{activity}"
+    );
     let second = portal.sent("POST", &path, &body, 201).await;
     sqlx::query("UPDATE quota_requests SET status = 'DENIED', decided_by = 'ada', decided_at = created_at")
         .execute(&portal.pool)

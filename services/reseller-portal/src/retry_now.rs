@@ -9,7 +9,6 @@ use http_api::{Id, Problem};
 use serde::Serialize;
 use store::webhook::NotificationsOf;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use crate::app::App;
 use crate::problems;
@@ -30,11 +29,10 @@ pub(crate) struct RetriesNowDocument {
     pub(crate) paused_by: Option<&'static str>,
 }
 
-/// Makes the next attempts at once of all notifications of a subscription that are in RETRY, at most 1,000 of them, those that are due first before
-/// others.
+/// Makes the next attempts at once of all notifications of a subscription that are in RETRY, at most 1,000 of them.
 ///
-/// They are sent at the pace of the subscription. No attempt is added to those that each has left. Those of a paused subscription wait for the end of
-/// the pause.
+/// Those that are due first come before others, at the pace of the subscription. No attempt is added to those that each has left. Those of a paused
+/// subscription wait for the end of the pause.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/retry-now", tag = "notifications", operation_id = "retrySubscriptionNow",
     security(("apiKey" = [])),

@@ -30,7 +30,7 @@ export async function pages() {
   const { subscription, failing } = content();
   const { items } = await ask("GET", `${urls.portal}/subscriptions/${failing}/notifications?status=FAILED,GIVEN_UP`, { key: keys.reseller });
   const at = (part, id = subscription) => `/app/s/${id}/${part}`;
-  const parts = ["deliveries", "settings", "verify", "deactivate", "delete", "scheduled", "cancel?status=SCHEDULED", "quota", "secrets", "secrets/rotate", "replays", "replays/new", "metrics", "resend?status=FAILED"];
+  const parts = ["deliveries", "settings", "verify", "deactivate", "delete", "scheduled", "cancel?status=SCHEDULED", "retry-now", "quota", "secrets", "secrets/rotate", "replays", "replays/new", "metrics", "resend?status=FAILED"];
   return [
     "/app", "/app/subscriptions/new", "/app/deliveries", "/app/deliveries?status=FAILED,GIVEN_UP", "/app/deliveries?q=nothing",
     ...parts.map((part) => at(part)), at("deliveries", failing), at("metrics", failing), at("scheduled", failing), `/app/n/${items[0].id}`,

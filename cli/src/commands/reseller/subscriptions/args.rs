@@ -59,7 +59,7 @@ Examples:
 Each uses the next of the attempts that it has left; they are sent at the pace of the subscription, those that are due first before others. At most
 1,000 at once: given again, the command goes on. `postrider notifications resend` with --id tries some at once.
 
-Example:
+Examples:
   postrider subscriptions retry-now 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     RetryNow(One),
     /// Challenges the endpoint of one that is PENDING_VERIFICATION once more.

@@ -15,7 +15,7 @@ use explain::reseller::{Sentence, Step};
 use explain::words::when;
 use http_api::Problem;
 use serde::Serialize;
-use store::webhook::{HourCounts, SubscriptionView, WAITING_COUNTED_MAX, Waiting};
+use store::webhook::{HourCounts, NewestFailure, SubscriptionView, WAITING_COUNTED_MAX, Waiting};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -153,7 +153,7 @@ struct Facts {
     hours: HashMap<Uuid, Vec<HourCounts>>,
     latencies: HashMap<Uuid, Latencies>,
     resent: HashMap<Uuid, u64>,
-    failing_answers: HashMap<Uuid, Option<u16>>,
+    newest_failures: HashMap<Uuid, NewestFailure>,
     waiting: HashMap<Uuid, Vec<Waiting>>,
     budgets: HashMap<Uuid, (Budget, u32)>,
     secrets: HashMap<Uuid, DateTime<Utc>>,
@@ -236,7 +236,7 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
             hours,
             latencies: app.store.latency_sums_of(&ids, since).await?,
             resent: app.store.delivered_by_resending(&failing, since).await?,
-            failing_answers: app.store.failing_answers_of(&since_when).await?,
+            newest_failures: app.store.newest_failures_of(&since_when).await?,
             waiting,
             budgets: app.store.budgets_of(&ids).await?,
             secrets: app.store.secrets_ending(&ids, (now, now + SECRET_TOLD)).await?,
@@ -256,15 +256,21 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
     let paused_by = facts.paused_by.get(&view.id).copied();
     let waiting = waiting(view, facts, paused_by);
     let quota = quota(app, view, facts);
+    let newest = facts.newest_failures.get(&view.id);
     // An hour may hold other answers of before it began to fail.
     let failing_answer = match view.failing_since {
-        Some(_) => facts.failing_answers.get(&view.id).copied().flatten(),
+        Some(_) => newest.and_then(|failure| failure.answer),
         None => most_answered(hours),
     };
     let said = explain::reseller::subscription(view, paused_by, facts.now);
-    let said = match failing_answer.filter(|_| matches!(said.code, "failing" | "degraded")) {
-        Some(status) => explain::reseller::answered(said, status),
-        None => said,
+    let is_failing = matches!(said.code, "failing" | "degraded");
+    let said = match (
+        failing_answer,
+        newest.and_then(|failure| failure.error_type.as_deref()),
+    ) {
+        (Some(status), _) if is_failing => explain::reseller::answered(said, status),
+        (None, Some(error_type)) if is_failing => explain::reseller::unanswered(said, error_type),
+        _ => said,
     };
     let resent = facts.resent.get(&view.id).copied().unwrap_or_default();
     OverviewRowDocument {

@@ -1,4 +1,4 @@
-//! What a reseller can do about an answer of its endpoint, as the mails about refusals say it. Pure.
+//! What a reseller can do about an answer of its endpoint, as the mails about refusals say it, and about an endpoint that does not answer. Pure.
 
 use super::Sentence;
 
@@ -7,6 +7,30 @@ pub fn answered(mut said: Sentence, status: u16) -> Sentence {
     let text = format!(" It answers {status} of late: {}", advice(status));
     said.text.push_str(&text);
     said.with("answer", status)
+}
+
+/// The sentence with why no answer came of late, by what the newest failed attempt is recorded as, and what to do about it; as it is where that
+/// was on our side.
+pub fn unanswered(mut said: Sentence, error_type: &str) -> Sentence {
+    let text = match error_type {
+        "TIMEOUT" => {
+            "It does not answer in time of late: have it answer as soon as it has stored the notification, or give it longer with the timeout \
+             of the subscription."
+        }
+        "DNS" => "Its name has no public address of late: check the records of the name.",
+        "TLS" => {
+            "No secure connection to it comes about of late: check its certificate, until when that is valid and for which names."
+        }
+        "CONNECT" => {
+            "No connection to it comes about of late: check that it runs, and that no firewall refuses us."
+        }
+        "PROTOCOL" => "What it answers of late is no HTTP: check what listens on its port.",
+        "EGRESS" => "The address of its name is not a public one of late: check the records of the name.",
+        _ => return said,
+    };
+    said.text.push(' ');
+    said.text.push_str(text);
+    said.with("errorType", error_type)
 }
 
 fn advice(status: u16) -> &'static str {

@@ -7,7 +7,7 @@ use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::{PausedBy, SubscriptionState};
 use uuid::Uuid;
 
-use super::{Sentence, Story, Teller, answered, notification};
+use super::{Sentence, Story, Teller, answered, notification, unanswered};
 use crate::tests::{act, context, dead_letter, notification as row, now};
 use store::timeline::NotificationTimeline;
 use store::webhook::StateEntry;
@@ -89,6 +89,25 @@ fn an_answer_is_named_with_what_to_do_about_it() {
             told.text
         );
     }
+}
+
+#[test]
+fn why_no_answer_came_is_named_with_what_to_do_about_it_unless_it_was_on_our_side() {
+    let said = || Sentence::new("failing", "Active, but every attempt has failed.");
+    for error_type in domain::notification::ERROR_TYPES {
+        let told = unanswered(said(), error_type);
+        if matches!(error_type, "HTTP" | "OTHER") {
+            assert_eq!(told, said());
+            continue;
+        }
+        assert_eq!(told.params["errorType"], error_type);
+        assert!(told.text.contains(" of late"), "{}", told.text);
+    }
+    assert!(
+        unanswered(said(), "TIMEOUT")
+            .text
+            .contains("It does not answer in time")
+    );
 }
 
 #[test]

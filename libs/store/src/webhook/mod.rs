@@ -86,7 +86,7 @@ pub(crate) use release::release_notifications;
 pub use replay_step::{ReplayStep, SETTLED_AFTER};
 pub use replays::{Cancelled, Missed, NewReplay, ReplayCount, ReplayRequested, ReplayView};
 pub use reseller_notifications::{LastAnswer, NotificationsAsked, ResellerNotification};
-pub use reseller_overview::{WAITING_COUNTED_MAX, Waiting};
+pub use reseller_overview::{NewestFailure, WAITING_COUNTED_MAX, Waiting};
 pub use search::{NotificationFound, NotificationSearch, NotificationsOf};
 pub use secrets::{EndedSecret, NewSecret, Revoked, Rotated, SecretView, StoredSecret, VALID_SECRETS_MAX};
 pub use sending_again::{AskedAgain, NewTestEvent, Resent, Tested};

@@ -33,6 +33,15 @@ pub struct Waiting {
     pub next_at: Option<DateTime<Utc>>,
 }
 
+/// What came of the newest failed attempt of a subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewestFailure {
+    /// What it was answered with; `None` when it had no answer.
+    pub answer: Option<u16>,
+    /// One of [`domain::notification::ERROR_TYPES`].
+    pub error_type: Option<String>,
+}
+
 impl Store {
     /// What waits, for each of these subscriptions.
     pub async fn waiting_of(&self, subscriptions: &[Uuid]) -> Result<Vec<Waiting>, Error> {
@@ -99,22 +108,22 @@ impl Store {
             .collect())
     }
 
-    /// What the newest failed attempt was answered with, for each of these subscriptions that has one since it fails: `None` when it had no
-    /// answer. Found among what is tried again and by the latest dead letters, each along its index; what is under way at the moment is not
-    /// looked at.
-    pub async fn failing_answers_of(
+    /// What came of the newest failed attempt, for each of these subscriptions that has one since it fails. Found among what is tried again and by
+    /// the latest dead letters, each along its index; what is under way at the moment is not looked at.
+    pub async fn newest_failures_of(
         &self,
         failing: &[(Uuid, DateTime<Utc>)],
-    ) -> Result<HashMap<Uuid, Option<u16>>, Error> {
+    ) -> Result<HashMap<Uuid, NewestFailure>, Error> {
         if failing.is_empty() {
             return Ok(HashMap::new());
         }
         let rows = sqlx::query!(
             r#"
-            SELECT s.subscription AS "subscription!", newest.response_status AS "answer!: Nullable<Count>"
+            SELECT s.subscription AS "subscription!", newest.response_status AS "answer!: Nullable<Count>",
+                   newest.error_type AS "error_type?"
             FROM UNNEST($1::uuid[], $2::timestamptz[]) AS s(subscription, since)
             CROSS JOIN LATERAL (
-                SELECT a.response_status
+                SELECT a.response_status, a.error_type
                 FROM (
                     (SELECT r.id FROM (
                         SELECT n.id, n.updated_at FROM notifications n
@@ -133,7 +142,7 @@ impl Store {
                      ORDER BY l.created_at DESC, l.id DESC LIMIT 1)) AS c(id)
                 -- One by one along the primary key: a join might read all of the attempts.
                 CROSS JOIN LATERAL (
-                    SELECT t.started_at, t.millis, t.response_status FROM delivery_attempts t
+                    SELECT t.started_at, t.millis, t.response_status, t.error_type FROM delivery_attempts t
                     WHERE t.notification_id = c.id AND t.status = 'ERROR' ORDER BY t.number DESC LIMIT 1) AS a
                 -- It is noted that an endpoint fails when an attempt has ended, maybe a little later than that did.
                 WHERE a.started_at + coalesce(a.millis, 0) * interval '1 millisecond' >= s.since - interval '10 seconds'
@@ -147,7 +156,13 @@ impl Store {
         .await?;
         Ok(rows
             .into_iter()
-            .map(|row| (row.subscription, row.answer.into()))
+            .map(|row| {
+                let failure = NewestFailure {
+                    answer: row.answer.into(),
+                    error_type: row.error_type,
+                };
+                (row.subscription, failure)
+            })
             .collect())
     }
 

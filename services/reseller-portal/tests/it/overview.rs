@@ -177,9 +177,17 @@ async fn an_endpoint_that_fails_is_told_with_what_it_answers(portal: Portal) {
     assert!(text.contains("did you rotate the signing secret?"), "{text}");
 
     answered(of(NotificationState::Failed, TimeDelta::seconds(3)), None).await;
+    let of_timeout = "UPDATE delivery_attempts SET error_type = 'TIMEOUT' WHERE response_status IS NULL";
+    sqlx::query(of_timeout).execute(&portal.pool).await.unwrap();
     let seen = portal.see("/overview").await;
     assert_eq!(seen["subscriptions"][0]["failingAnswer"], Value::Null);
-    assert_eq!(seen["needsYou"][0]["params"]["answer"], Value::Null);
+    let need = &seen["needsYou"][0];
+    assert_eq!(
+        (&need["params"]["answer"], &need["params"]["errorType"]),
+        (&Value::Null, &json!("TIMEOUT"))
+    );
+    let text = need["text"].as_str().unwrap();
+    assert!(text.contains("It does not answer in time of late"), "{text}");
 }
 
 #[testkit::test]

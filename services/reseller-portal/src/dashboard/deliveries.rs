@@ -359,6 +359,13 @@ impl Deliveries {
         !resends::resendable(&self.frame.asked("status")).1.is_empty()
     }
 
+    /// The same list of what has in its data what was looked for as an id.
+    fn by_value(&self) -> String {
+        let mut around = pages::Frame::clone(&self.frame);
+        around.address = around.with("value", around.asked("q"));
+        around.without(&["q"])
+    }
+
     fn errors(&self) -> [&'static str; 8] {
         ERROR_TYPES
     }

@@ -332,6 +332,10 @@ async fn deliveries_are_listed_found_and_sent_again(portal: Portal) {
         none.contains("No notification has this id") && !none.contains("<script>\""),
         "{none}"
     );
+    assert!(
+        none.contains("href=\"/app/deliveries?value=%3Cscript%3E\">Look for it"),
+        "{none}"
+    );
     let page = browser.see(&format!("/app/n/{notification}")).await;
     assert!(
         page.contains("Delivered: the endpoint took it at attempt 1."),

@@ -50,6 +50,19 @@ const ACTIONS: [(&str, &[&str]); 21] = [
     ("visit", &["begin", "break-glass", "end", "revoke"]),
 ];
 
+/// The kinds of things of whose acts a reseller is told.
+const OF_RESELLERS: [&str; 9] = [
+    "endpoint",
+    "notification",
+    "portal-link",
+    "portal-visit",
+    "quota-request",
+    "replay",
+    "reseller",
+    "secret",
+    "subscription",
+];
+
 /// Words by which an action is found beside its own.
 const FURTHER_WORDS: [(&str, &str); 1] = [("subscription.limits", "quota")];
 /// How much of a name that means nothing is repeated.
@@ -89,13 +102,23 @@ fn begins_a_word(action: &str, name: &str) -> bool {
 
 /// What is said of a name that means no action: those that may have been meant, and the kinds of things that there are.
 pub fn unknown(name: &str) -> String {
+    unknown_among(name, &ACTIONS.map(|(kind, _)| kind))
+}
+
+/// The same for a reseller, in whose list there are acts on few kinds of things alone.
+pub fn unknown_to_reseller(name: &str) -> String {
+    unknown_among(name, &OF_RESELLERS)
+}
+
+fn unknown_among(name: &str, kinds: &[&'static str]) -> String {
     let name: String = name
         .chars()
         .filter(|char| !char.is_control())
         .take(REPEATED_MAX)
         .collect();
-    let known: Vec<String> = actions().collect();
-    let kinds = ACTIONS.map(|(kind, _)| kind);
+    let is_of_these =
+        |action: &String| matches!(action.split_once('.'), Some((kind, _)) if kinds.contains(&kind));
+    let known: Vec<String> = actions().filter(is_of_these).collect();
     let word = name.to_lowercase();
     let with_it: Vec<&str> = known
         .iter()
@@ -103,7 +126,10 @@ pub fn unknown(name: &str) -> String {
         .filter(|action| !word.is_empty() && action.contains(&word))
         .collect();
     let hint = if with_it.is_empty() {
-        nearest::question(&name, known.iter().map(String::as_str).chain(kinds))
+        nearest::question(
+            &name,
+            known.iter().map(String::as_str).chain(kinds.iter().copied()),
+        )
     } else {
         format!("; did you mean {}?", with_it.join(", "))
     };
@@ -161,5 +187,24 @@ mod tests {
             "{said}"
         );
         assert!(said.ends_with("subscription, visit"), "{said}");
+    }
+
+    #[test]
+    fn a_reseller_is_led_to_what_its_list_can_have_alone() {
+        assert!(
+            OF_RESELLERS
+                .iter()
+                .all(|kind| ACTIONS.iter().any(|(known, _)| known == kind))
+        );
+        let said = unknown_to_reseller("subscription.puase");
+        assert!(said.contains("; did you mean subscription.pause"), "{said}");
+        let said = unknown_to_reseller("group");
+        assert!(
+            said.ends_with(
+                "none called \"group\". There are actions on endpoint, notification, portal-link, \
+                            portal-visit, quota-request, replay, reseller, secret, subscription"
+            ),
+            "{said}"
+        );
     }
 }

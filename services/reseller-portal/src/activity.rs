@@ -28,7 +28,7 @@ const ACTION_MAX_BYTES: usize = 64;
 #[into_params(parameter_in = Query)]
 pub(crate) struct ActivityParams {
     /// Of this action, such as secret.view; a kind of things, such as secret, stands for all actions on them, and the beginning of a word, such as
-    /// pause, for all that have such a word.
+    /// pause, for all that have such a word. What means no action is refused.
     #[param(example = "subscription")]
     pub(crate) action: Option<String>,
     /// Of YOU, of OPERATOR, or of one `name` of yours, as the entries have it.
@@ -236,9 +236,17 @@ pub(crate) async fn list(
                 .bytes()
                 .all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'.'))
     };
-    if !params.action.as_ref().is_none_or(is_action) {
-        let detail = "must be an action such as subscription.pause, or a word of one";
-        wrong.add(Problem::query("action", detail).coded(FieldCode::WrongFormat));
+    let actions = params.action.as_deref().map(domain::audit::meant);
+    match &params.action {
+        Some(text) if !is_action(text) => {
+            let detail = "must be an action such as subscription.pause, or a word of one";
+            wrong.add(Problem::query("action", detail).coded(FieldCode::WrongFormat));
+        }
+        Some(text) if actions.as_ref().is_some_and(Vec::is_empty) => {
+            let detail = domain::audit::unknown_to_reseller(text);
+            wrong.add(Problem::query("action", detail).coded(FieldCode::UnknownValue));
+        }
+        _ => {}
     }
     let before = wrong.with(paging::read_id(params.cursor.as_deref()))?;
     let what = ("the activity", "read");
@@ -246,7 +254,7 @@ pub(crate) async fn list(
     let by = params.by.as_deref();
     let filter = ActivityFilter {
         acts_of: by.map(|by| acts_of(by, &reseller.id, &names)).transpose()?,
-        actions: params.action.as_deref().map(domain::audit::meant),
+        actions,
         since: params.since,
         until: params.until,
         before,

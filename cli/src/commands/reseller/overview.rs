@@ -60,13 +60,14 @@ const SUBSCRIPTIONS: [ShownColumn; 9] = [
     (Column::prose("description").spare(5), "/description"),
 ];
 
-const ACTIVITY: [ShownColumn; 6] = [
+const ACTIVITY: [ShownColumn; 7] = [
     (Column::time("at"), "/at"),
-    (Column::whole("by").spare(2), "/by"),
-    (Column::whole("name").spare(1), "/name"),
+    (Column::whole("by").spare(3), "/by"),
+    (Column::whole("name").spare(2), "/name"),
     (Column::whole("action"), "/action"),
     (Column::whole("subscription").name(), "/subscriptionId"),
-    (Column::whole("notification").spare(3), "/notificationId"),
+    (Column::whole("notification").spare(4), "/notificationId"),
+    (Column::prose("note").spare(1), "/note"),
 ];
 
 const MAILS: [ShownColumn; 9] = [
@@ -213,6 +214,13 @@ mod tests {
              "recipient": "ops@reseller.example", "createdAt": "2026-11-21T12:05:00Z", "dueAt": "2026-11-21T12:05:30Z", "finishedAt": null},
         ]);
         insta::assert_snapshot!(output::at_widths(&shown::list(&mails, MAILS)));
+    }
+
+    #[test]
+    fn an_act_shows_the_note_that_was_given_for_it() {
+        let acts = json!([{"at": "2026-11-21T12:00:00Z", "by": "YOU", "action": "notification.cancel-many", "note": "moved away"}]);
+        let listed = shown::list(&acts, ACTIVITY).at(Some(120));
+        assert!(listed.contains("moved away"), "{listed}");
     }
 
     #[test]

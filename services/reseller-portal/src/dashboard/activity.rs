@@ -16,6 +16,7 @@ use super::{Route, words};
 use crate::activity::{self, ActivityDocument, ActivityParams, MailDocument};
 use crate::app::App;
 use crate::request::{PartParams, Reseller};
+use crate::subscriptions::SubscriptionDocument;
 
 /// The kinds of things that acts are done to.
 const KINDS: [(&str, &str); 6] = [
@@ -72,6 +73,8 @@ impl ActsAsked {
 struct Activity {
     frame: Frame,
     acts: List<ActivityDocument>,
+    /// Those that there are now.
+    subscriptions: Vec<SubscriptionDocument>,
     leaving_out: LeavingOut,
 }
 
@@ -94,6 +97,15 @@ impl Activity {
     fn asked_name(&self) -> Option<String> {
         let by = self.frame.asked("by");
         Some(by).filter(|by| !matches!(&**by, "" | "YOU" | "OPERATOR"))
+    }
+
+    /// What the subscription is called to which it was done; none of one that is deleted.
+    fn place_of(&self, act: &ActivityDocument) -> Option<String> {
+        let known = self
+            .subscriptions
+            .iter()
+            .find(|it| Some(it.id) == act.subscription_id)?;
+        Some(words::place(&known.url))
     }
 
     fn details(&self, act: &ActivityDocument) -> String {
@@ -160,6 +172,7 @@ async fn page(
     Ok(Page(Activity {
         frame,
         acts,
+        subscriptions: super::subscriptions_of(&app, &reseller).await?,
         leaving_out,
     }))
 }

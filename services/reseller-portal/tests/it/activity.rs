@@ -79,9 +79,32 @@ async fn what_was_done_is_told_with_names_of_ones_own_and_without_those_of_the_h
     let foreign = portal.request("GET", "/activity").bearer_auth(&stranger);
     let foreign: Value = foreign.send().await.unwrap().json().await.unwrap();
     assert_eq!(foreign["items"], json!([]));
-    portal
-        .refused("GET", "/activity?action=Sub%00", None, (400, "invalid-query"))
-        .await;
+    for (unknown, said) in [
+        ("Sub%00", "must be an action such as"),
+        ("subscription.puase", "; did you mean subscription.pause"),
+        (
+            "nonsense",
+            "There are actions on endpoint, notification, portal-link",
+        ),
+    ] {
+        let address = format!("/activity?action={unknown}");
+        let problem = portal
+            .refused("GET", &address, None, (400, "invalid-query"))
+            .await;
+        assert_eq!(fields(&problem), ["action"], "{unknown}");
+        assert!(problem.to_string().contains(said), "{problem}");
+    }
+    // The page names the subscription as long as there is one.
+    let browser = entered(&portal, &["manage"]).await;
+    let named = "acme.example/hook</a><br>";
+    let page = browser.see("/app/activity?action=subscription").await;
+    assert!(page.contains(named), "{page}");
+    portal.done("DELETE", &path, 204).await;
+    let page = browser.see("/app/activity?action=subscription").await;
+    assert!(
+        page.contains("a deleted subscription<br>") && !page.contains(named),
+        "{page}"
+    );
 }
 
 /// Cancels one notification each of these subscriptions, as an operator does.

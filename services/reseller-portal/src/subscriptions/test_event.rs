@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use domain::event;
 use domain::quota::day_of;
+use domain::{event, nearest};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use http_api::{FieldCode, FieldProblem, Id, Payload, Problem};
 use serde::{Deserialize, Serialize};
@@ -119,17 +119,21 @@ async fn content(
         let data = json!({"message": "This is a test event.", "subscriptionId": subscription});
         return Ok((TEST.to_owned(), data));
     };
-    let unknown = || {
-        let detail = "is not in the catalogue; GET /event-types lists what it has";
-        wrong("type", detail.to_owned(), FieldCode::UnknownValue)
-    };
-    // What can be no name is not asked for: it may hold what the database does not take.
+    // What can be no name is not asked for, and not said: it may hold what the database does not take.
     if !domain::subscription::is_event_type(&name) {
-        return Err(unknown());
+        let detail = "is not in the catalogue; GET /event-types lists what it has";
+        return Err(wrong("type", detail.to_owned(), FieldCode::UnknownValue));
     }
     let find = app.store.find_event_type(&name);
     let found = http_api::by(reseller.deadline, ("the event type", "read"), find).await?;
-    let found = found.ok_or_else(unknown)?;
+    let Some(found) = found else {
+        let known = app.event_types(reseller).await?;
+        let question = nearest::question(&name, known.iter().map(String::as_str));
+        let detail = format!(
+            "is {name:?}, but the catalogue has no such event type; GET /event-types lists what it has{question}"
+        );
+        return Err(wrong("type", detail, FieldCode::UnknownValue));
+    };
     let Some(asked) = payload.variant else {
         return Ok((found.name, found.example));
     };

@@ -391,6 +391,15 @@ async fn a_test_event_can_be_of_any_type_and_variant_of_the_catalogue(portal: Po
             .await;
         assert_eq!(fields(&problem), [field]);
     }
+    let near = json!({"type": "domain.teste"});
+    let problem = portal
+        .refused("POST", &path, Some(&near), (422, "validation"))
+        .await;
+    let detail = problem["errors"][0]["detail"].as_str().unwrap();
+    assert!(
+        detail.starts_with("is \"domain.teste\",") && detail.contains("; did you mean domain.tested"),
+        "{detail}"
+    );
 }
 
 #[testkit::test]

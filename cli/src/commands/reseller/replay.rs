@@ -28,9 +28,8 @@ const POLL: Duration = Duration::from_millis(500);
 const STANDS: Duration = Duration::from_secs(2);
 /// The statuses of what has not been delivered.
 const NOT_DELIVERED: &str = "SCHEDULED,PENDING,IN_MEMORY,RETRY,FAILED,GIVEN_UP";
-/// What is said when nothing is sent again.
-const NOTHING: &str =
-    "nothing matches; test events are left out, and `postrider resend` sends one of those again";
+/// What is said besides when nothing is sent again.
+const LEFT_OUT: &str = "test events are left out, and `postrider resend` sends one of those again";
 /// As many parts of the list are looked at for the outcome; of a longer one it is that of a sample.
 const PARTS_MAX: u32 = 10;
 
@@ -259,10 +258,33 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(NOT_ALL));
         }
     } else if replay["replayed"] == 0 {
-        output::note(NOTHING);
+        output::note(nothing(&args, &replay));
         return Ok(ExitCode::SUCCESS);
     }
     Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
+}
+
+/// What is said when nothing is sent again: of a replay that is through and left nothing alone that waits, or of a count.
+fn nothing(args: &ReplayArgs, document: &Value) -> String {
+    let count = |name: &str| document[name].as_u64().unwrap_or_default();
+    let examined = counted(count("examined"), "event", "events");
+    let is_of_all = args.status.is_empty() && args.event_types.is_empty();
+    let why = if count("examined") == 0 {
+        "no event was accepted in that time".to_owned()
+    } else if is_of_all {
+        let waits = if args.dry_run { " or is on its way" } else { "" };
+        let cancelled = if count("cancelled") > 0 {
+            ", or was cancelled"
+        } else {
+            ""
+        };
+        format!(
+            "what the subscription gets of the {examined} of that time was delivered already{waits}{cancelled}"
+        )
+    } else {
+        format!("none of the {examined} of that time matches")
+    };
+    format!("nothing is to be sent again: {why}; {LEFT_OUT}")
 }
 
 /// Shows what a replay would send again.
@@ -280,7 +302,7 @@ fn preview_of(args: &ReplayArgs, preview: &Value) -> anyhow::Result<()> {
     if preview["isWhole"] == false {
         output::note("there are more events in that time than were counted");
     } else if preview["count"] == 0 {
-        output::note(NOTHING);
+        output::note(nothing(args, preview));
     }
     Ok(())
 }

@@ -61,6 +61,11 @@ impl<'a> Pages<'a> {
         }
     }
 
+    /// How many entries are asked for beside those that came.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
     /// The next page as it came, but that `examined` counts those before it, too.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Value>> {
         if self.is_over {

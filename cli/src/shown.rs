@@ -115,9 +115,11 @@ pub(crate) async fn print_pages<const COLUMNS: usize>(
     nothing: impl FnOnce(&Value) -> String,
 ) -> anyhow::Result<Value> {
     if !form.is_row_by_row() {
+        let asked = pages.left();
         let document = pages.whole().await?;
+        let is_full = items(&document["items"]).len() as u64 >= asked;
         let nothing = nothing(&document);
-        print(&document, form, columns, &nothing)?;
+        print_part((&document, is_full), form, columns, &nothing)?;
         return Ok(document);
     }
     let (mut last, mut found) = (Value::Null, None);
@@ -136,13 +138,22 @@ pub(crate) async fn print_pages<const COLUMNS: usize>(
     if items(&last["items"]).is_empty() {
         output::note(nothing(&last));
     }
-    note_next(&last);
+    next(&last, pages.left() == 0).into_iter().for_each(output::note);
     Ok(last)
 }
 
 /// Prints a part of a list: as it came, or as a table and how it goes on.
 pub(crate) fn print<const COLUMNS: usize>(
     document: &Value,
+    form: Form,
+    columns: [ShownColumn; COLUMNS],
+    nothing: &str,
+) -> anyhow::Result<()> {
+    print_part((document, false), form, columns, nothing)
+}
+
+fn print_part<const COLUMNS: usize>(
+    (document, is_full): (&Value, bool),
     form: Form,
     columns: [ShownColumn; COLUMNS],
     nothing: &str,
@@ -155,28 +166,28 @@ pub(crate) fn print<const COLUMNS: usize>(
         output::note(nothing);
     }
     form.table(&list(&document["items"], columns))?;
-    note_next(document);
+    next(document, is_full).into_iter().for_each(output::note);
     Ok(())
 }
 
 /// Says how a list goes on, if it does: that more follows, or may follow, or how far back a search has looked that found nothing yet.
 pub(crate) fn note_next(document: &Value) {
-    if let Some(next) = next(document) {
-        output::note(next);
-    }
+    next(document, false).into_iter().for_each(output::note);
 }
 
-fn next(document: &Value) -> Option<String> {
+/// The same of a part that may have as many entries as were asked for: how far back was looked for these tells nothing.
+fn next(document: &Value, is_full: bool) -> Option<String> {
     let cursor = output::harmless(document["next"].as_str()?);
     let Some(to) = document["lookedBackTo"].as_str().map(output::harmless) else {
         return Some(format!("there are more: add --cursor {cursor}"));
     };
-    Some(if items(&document["items"]).is_empty() {
+    Some(if is_full {
+        format!("there may be more before: add --cursor {cursor}")
+    } else if items(&document["items"]).is_empty() {
         format!("looked back to {to}; go on with --cursor {cursor}")
     } else {
         format!(
-            "looked back to {to} only, where this part is full or some thousands were looked at: there may be more before, add --cursor \
-             {cursor}"
+            "looked back to {to} only, where some thousands were looked at: there may be more before, add --cursor {cursor}"
         )
     })
 }
@@ -196,18 +207,19 @@ mod tests {
     #[test]
     fn a_search_that_goes_on_says_how_far_back_it_has_looked_and_promises_nothing() {
         let mut part = json!({"items": [], "next": null, "lookedBackTo": "2026-11-21T12:00:00Z"});
-        assert_eq!(next(&part), None);
+        assert_eq!(next(&part, false), None);
         part["next"] = "c".into();
-        let said = next(&part).unwrap();
+        let said = next(&part, false).unwrap();
         assert_eq!(said, "looked back to 2026-11-21T12:00:00Z; go on with --cursor c");
         part["items"] = json!([{"id": "1"}]);
-        let said = next(&part).unwrap();
+        let said = next(&part, false).unwrap();
         assert_eq!(
             said,
-            "looked back to 2026-11-21T12:00:00Z only, where this part is full or some thousands were looked at: there may be more before, \
-             add --cursor c"
+            "looked back to 2026-11-21T12:00:00Z only, where some thousands were looked at: there may be more before, add --cursor c"
         );
-        let said = next(&json!({"next": "c"})).unwrap();
+        let said = next(&part, true).unwrap();
+        assert_eq!(said, "there may be more before: add --cursor c");
+        let said = next(&json!({"next": "c"}), false).unwrap();
         assert_eq!(said, "there are more: add --cursor c");
     }
 

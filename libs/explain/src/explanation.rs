@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use config::Config;
-use domain::notification::RetryPolicy;
+use domain::notification::{RetryPlan, RetryPolicy};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use store::push::HoldView;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::course::Stop;
 use crate::delay::{Cause, Delay, concerned, given_up};
 use crate::reseller::{Sentence, named};
-use crate::words::{time, when};
+use crate::words::{length, time, when};
 
 /// What became of one thing, in sentences. The shape is documented in docs/cli.md and stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -201,6 +201,25 @@ impl From<&Config> for Rules {
             after_outage: reseller.replay.after_outage,
             requests_per_second: reseller.subscription.requests_per_second,
             quota_zone: reseller.quota.time_zone,
+        }
+    }
+}
+
+impl Rules {
+    /// After how long each retry of this plan is made, in words and without the chance in it: `30 s, 2 min and 8 min`. Nothing where there is none.
+    pub fn retry_waits(&self, plan: RetryPlan) -> String {
+        let waits: Vec<Duration> = self.delivery_retry.with(plan).delays().collect();
+        let said = |same: &[Duration]| match same {
+            [] => String::new(),
+            [one] => length(*one),
+            [one, ..] => format!("{} times {}", same.len(), length(*one)),
+        };
+        let mut parts: Vec<String> = waits.chunk_by(|one, next| one == next).map(said).collect();
+        let last = parts.pop().unwrap_or_default();
+        if parts.is_empty() {
+            last
+        } else {
+            format!("{} and {last}", parts.join(", "))
         }
     }
 }

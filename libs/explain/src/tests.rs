@@ -259,6 +259,20 @@ fn held(by: PausedBy) -> EventNotification {
 }
 
 #[test]
+fn the_waits_before_retries_are_told_in_words() {
+    let mut rules = context().rules;
+    assert_eq!(rules.retry_waits(RetryPlan::Short), "1 min, 4 min and 15 min");
+    assert_eq!(
+        rules.retry_waits(RetryPlan::Day),
+        "30 s, 2 min, 8 min, 32 min, 2 h 8 min and 3 times 7 h"
+    );
+    rules.delivery_retry.max_retries = 1;
+    assert_eq!(rules.retry_waits(RetryPlan::Short), "1 min");
+    rules.delivery_retry.max_retries = 0;
+    assert_eq!(rules.retry_waits(RetryPlan::Short), "");
+}
+
+#[test]
 fn a_pause_that_ends_by_itself_says_when_in_every_story() {
     let until = now() + TimeDelta::hours(2);
     let mut context = paused("lane", "push");
@@ -300,7 +314,7 @@ fn all_pauses_that_hold_a_thing_are_named_and_no_end_that_another_outlasts() {
         [
             super::notification(&notification(NotificationStatus::Pending, 0), context),
             super::event(&event, context),
-            super::subscription(&subscriptions::facts(), context),
+            subscription(&subscriptions::facts(), context),
         ]
     };
     for story in stories(&context) {

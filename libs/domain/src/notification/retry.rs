@@ -119,6 +119,11 @@ impl RetryPolicy {
             .unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
 
+    /// The time before each retry, without the chance in it.
+    pub fn delays(&self) -> impl Iterator<Item = Duration> {
+        (1..=self.max_retries).map(move |attempts| self.backoff(attempts))
+    }
+
     fn backoff(&self, attempts: u32) -> Duration {
         let factor = FACTOR.saturating_pow(attempts.saturating_sub(1));
         self.initial_delay.saturating_mul(factor).min(self.max_delay)
@@ -154,8 +159,7 @@ mod tests {
     #[test]
     fn the_plan_of_a_day_takes_a_day_whatever_is_configured() {
         let day = POLICY.with(RetryPlan::Day);
-        let waits = (1..=day.max_retries).map(|attempts| day.backoff(attempts).as_secs());
-        let waits: Vec<u64> = waits.collect();
+        let waits: Vec<u64> = day.delays().map(|delay| delay.as_secs()).collect();
         assert_eq!(waits, [30, 120, 480, 1_920, 7_680, 25_200, 25_200, 25_200]);
         let all: u64 = waits.iter().sum();
         assert!(all.abs_diff(24 * 3_600) < 900, "{all}");

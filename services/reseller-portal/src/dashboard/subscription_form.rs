@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
+use domain::notification::RetryPlan;
+use explain::Rules;
 use http_api::{FieldProblem, Problem};
 use pages::Fields;
 
@@ -26,6 +28,8 @@ pub(super) struct Group {
 pub(super) struct Offered {
     pub(super) groups: Vec<Group>,
     pub(super) limits: LimitsDocument,
+    /// After how long what failed is tried again by the short plan; nothing where it is not.
+    pub(super) retry_waits: String,
 }
 
 /// A form of a subscription.
@@ -59,6 +63,7 @@ pub(super) async fn offered(app: &Arc<App>, reseller: &Reseller) -> Result<Offer
     Ok(Offered {
         groups: groups.into_iter().map(group).collect(),
         limits: bounds::show(State(Arc::clone(app)), reseller.clone()).await?.0,
+        retry_waits: Rules::from(&*app.config).retry_waits(RetryPlan::Short),
     })
 }
 
@@ -123,9 +128,7 @@ impl SubscriptionForm {
 
     /// Whether the types of a group are seen at once: some are chosen, or have to be.
     pub(super) fn is_open(&self, group: &Group) -> bool {
-        self.wrong("eventTypes").is_some()
-            || self.has(&group.prefix)
-            || group.types.iter().any(|(name, _)| self.has(name))
+        self.wrong("eventTypes").is_some() || group.types.iter().any(|(name, _)| self.has(name))
     }
 
     /// Filters that were chosen and that the catalogue does not offer.

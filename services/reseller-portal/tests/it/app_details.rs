@@ -246,8 +246,9 @@ async fn where_there_is_no_room_the_page_says_which_there_are(pool: PgPool) {
     let page = browser.see(path).await;
     assert!(!page.contains(full), "{page}");
     let offered = portal.see("/limits").await;
-    let retries = format!("Short: {}, within minutes or hours", offered["retries"]["SHORT"]);
-    assert!(page.contains(&retries), "{page}");
+    let retries = format!("Short: {}, after ", offered["retries"]["SHORT"]);
+    let group = "<span>All that begin with <code>domain.*</code></span></label>\n<details><summary>Single ones of <code>domain.*</code>";
+    assert!(page.contains(&retries) && page.contains(group), "{page}");
     let id = id_of(&portal.created().await);
     let typed = [
         ("url", "https://reseller.example/hooks"),

@@ -132,7 +132,11 @@ async fn what_waits_is_added_up_and_can_be_cancelled(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/app/s/{id}/scheduled");
     let browser = entered(&portal, &["manage"]).await;
-    assert!(browser.see(&path).await.contains("Nothing waits"));
+    let page = browser.see(&path).await;
+    assert!(
+        page.contains("Nothing waits") && page.contains("what has failed until it is tried again"),
+        "{page}"
+    );
     let waiting = NotificationRow::in_state(NotificationState::Scheduled, id)
         .due_in(TimeDelta::hours(1))
         .make(&portal.pool)

@@ -1,5 +1,6 @@
 //! `postrider events`: which notifications there are, what they hold, and what they look like.
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -15,7 +16,8 @@ The catalogue is built in; with a key of a reseller (RESELLER_KEY) it is that of
 Examples:
   postrider events list
   postrider events show domain.created
-  postrider events show domain.created --variant several-years --json")]
+  postrider events show domain.created --variant several-years --json
+  postrider events show domain.created --schema")]
 pub(crate) enum EventsCommand {
     /// Lists event types.
     #[command(visible_alias = "ls")]
@@ -41,6 +43,9 @@ pub(crate) struct ShowArgs {
     /// Shows the data of this variant instead of the example.
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
+    /// Shows the JSON Schema of its data alone.
+    #[arg(long, conflicts_with = "variant")]
+    schema: bool,
     // Of a variant it is the data alone.
     #[command(flatten)]
     form: JsonArgs,
@@ -109,6 +114,11 @@ fn table_of(types: &[EventType]) -> Table {
 async fn show(args: &ShowArgs) -> anyhow::Result<()> {
     let catalogue = args.from.catalogue().await?;
     let event_type = catalogue.find(&args.event_type)?;
+    if args.schema {
+        let schema = event_type.schema.as_ref();
+        let name = output::harmless(&event_type.name);
+        return output::json(schema.with_context(|| format!("{name} has no schema"))?);
+    }
     let data = event_type.data(args.variant.as_deref())?;
     if args.form.is_json() {
         return match args.variant {

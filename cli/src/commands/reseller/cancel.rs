@@ -9,7 +9,7 @@ use domain::counted::of;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Common, identifier};
+use super::{Common, identifier, told_apart};
 use crate::age::{Age, at_or_ago};
 use crate::commands::cancel::{Extent, NOTIFICATIONS, cancel_many, confirm_one, delivered, more};
 use crate::commands::jobs::options;
@@ -103,7 +103,11 @@ pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<()> {
         (Some(id), _) => {
             confirm_one(args.yes, ("notification", id), "notifications story")?;
             let path = format!("/notifications/{id}/cancel");
-            portal()?.post(&path, &json!({})).await?
+            let portal = portal()?;
+            match portal.post(&path, &json!({})).await {
+                Err(error) => return Err(told_apart(&portal, id, error).await),
+                cancelled => cancelled?,
+            }
         }
         (None, Some(_)) if !args.says_which(&filter) => {
             bail!(

@@ -21,7 +21,6 @@ mod why;
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args;
 use reqwest::StatusCode;
 use serde::Serialize;
@@ -78,25 +77,6 @@ impl OfSubscription {
     }
 }
 
-/// The same of a command that needs one.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct OneSubscription {
-    /// Of which subscription.
-    #[arg(value_parser = identifier)]
-    subscription: Option<Uuid>,
-    /// The same as SUBSCRIPTION.
-    #[arg(long = "subscription", value_name = "ID", value_parser = identifier)]
-    of: Option<Uuid>,
-}
-
-impl OneSubscription {
-    fn id(&self) -> anyhow::Result<Uuid> {
-        let named = self.subscription.or(self.of);
-        named.context("invariant: clap has seen to it that one of both is given")
-    }
-}
-
 /// An identifier of the portal, or the path at which it is looked up, as an argument.
 pub(crate) fn identifier(text: &str) -> Result<Uuid, &'static str> {
     web::identifier(text).ok_or(
@@ -136,6 +116,28 @@ fn is_not_now(error: &anyhow::Error) -> bool {
 fn is_unknown(error: &anyhow::Error) -> bool {
     let refusal = error.downcast_ref::<Refusal>();
     refusal.is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
+}
+
+/// The refusal of what is no notification, which may be a subscription.
+async fn told_apart(portal: &Portal, id: Uuid, error: anyhow::Error) -> anyhow::Error {
+    if !is_unknown(&error) {
+        return error;
+    }
+    match subscription_called(portal, id).await {
+        Some(said) => error.context(said),
+        None => error,
+    }
+}
+
+/// That a subscription of the reseller's has this identifier, if one has it.
+async fn subscription_called(portal: &Portal, id: Uuid) -> Option<String> {
+    let found: anyhow::Result<Value> = portal.get(&format!("/subscriptions/{id}"), &()).await;
+    let said = || {
+        format!(
+            "{id} is a subscription of yours; `postrider notifications list {id}` lists its notifications"
+        )
+    };
+    found.is_ok().then(said)
 }
 
 /// Why nothing is sent to a subscription at present and what changes that; `None` of one that gets what is due.

@@ -19,7 +19,7 @@ use super::resends::{self, ResendManyArgs};
 use super::scheduled::{self, ScheduledArgs};
 use super::story::{self, StoryArgs};
 use super::why::{self, WhyArgs};
-use super::{Common, OPERATORS, OfSubscription, look, paused_by};
+use super::{Common, OPERATORS, OfSubscription, look, paused_by, told_apart};
 use crate::age::Age;
 use crate::commands::answers::{self, AnswersArgs};
 use crate::commands::outcome::{NotCome, Within};
@@ -52,6 +52,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications why order-4711
   postrider notifications failures --since 3d
   postrider notifications answers --newer-than 1h                                       for operators
+  postrider notifications scheduled
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --day 2026-11-22
   postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED --newer-than 2h --dry-run
@@ -72,7 +73,8 @@ pub(crate) enum NotificationsCommand {
     Failures(FailuresArgs),
     /// For operators: counts attempts by what endpoints answered, over all resellers, of one, or of a subscription.
     Answers(AnswersArgs),
-    /// Adds up what of a subscription waits, by what it waits for and by the day on which its turn comes; or lists what is in line for a day.
+    /// Adds up what waits, by what it waits for, of all subscriptions; of one by the day on which its turn comes as well, or lists what is in line
+    /// for a day.
     Scheduled(ScheduledArgs),
     /// Sends many again that have ended, of a subscription or of all, or counts them.
     Resend(Box<ResendManyArgs>),
@@ -246,7 +248,10 @@ pub(super) fn listed_by(text: &str) -> String {
 }
 
 pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
-    portal.get(&format!("/notifications/{id}"), &()).await
+    match portal.get(&format!("/notifications/{id}"), &()).await {
+        Err(error) => Err(told_apart(portal, id, error).await),
+        found => found,
+    }
 }
 
 /// Lists those of the reseller, or what operators ask for.
@@ -389,7 +394,10 @@ fn standing(document: &Value) -> String {
 pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
     let (one, portal) = (&args.one, Portal::connect(&args.one.common.portal)?);
     let path = format!("/notifications/{}/resend", one.id);
-    let document: Value = portal.post(&path, &json!({})).await?;
+    let document: Value = match portal.post(&path, &json!({})).await {
+        Err(error) => return Err(told_apart(&portal, one.id, error).await),
+        sent => sent?,
+    };
     if args.wait {
         let ended = until_ended(&portal, one.id, args.within).await;
         if one.common.is_json() {

@@ -1,12 +1,14 @@
-//! `postrider notifications scheduled`: what of a subscription waits, added up; or what of it is in line for a day.
+//! `postrider notifications scheduled`: what waits, added up, of all subscriptions or of one; or what of one is in line for a day.
 
+use anyhow::bail;
 use chrono::NaiveDate;
 use clap::Args;
-use domain::counted::of as counted;
-use serde_json::Value;
+use domain::counted::{number, of as counted};
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::notifications::{COLUMNS, held_by};
-use super::{Common, OneSubscription};
+use super::{Common, OfSubscription};
 use crate::commands::search;
 use crate::output::{self, Column};
 use crate::part::Pages;
@@ -19,12 +21,13 @@ A reason is QUOTA (a day with room), RATE (its second), RETRY (the next attempt)
 verification), POSTPONED (it could not be tried on our side) or TURN (those before it).
 
 Examples:
+  postrider notifications scheduled
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider notifications scheduled 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --day 2026-11-22")]
 pub(crate) struct ScheduledArgs {
     #[command(flatten)]
-    of: OneSubscription,
-    /// Lists those that wait for quota or rate until this day, such as 2026-11-22.
+    of: OfSubscription,
+    /// Lists those of one subscription that wait for quota or rate until this day, such as 2026-11-22.
     #[arg(long)]
     day: Option<NaiveDate>,
     /// How many of that day are listed, 50 if it is not said; more than 200 are asked for page by page.
@@ -48,16 +51,62 @@ const SUMS: [ShownColumn; 5] = [
     (Column::time("last").spare(1), "/lastAt"),
 ];
 
+const OF_ALL: [ShownColumn; 3] = [
+    (Column::whole("subscription"), "/subscriptionId"),
+    (Column::whole("reason"), "/reason"),
+    (Column::whole("count"), "/count"),
+];
+
 /// Adds up what waits, or lists what is in line for a day.
 pub(crate) async fn run(args: ScheduledArgs) -> anyhow::Result<()> {
-    match args.day {
-        Some(day) => of_day(args, day).await,
-        None => sums(args).await,
+    match (args.of.id(), args.day) {
+        (Some(id), Some(day)) => of_day(args, id, day).await,
+        (Some(id), None) => sums(args, id).await,
+        (None, Some(_)) => bail!("--day lists what is in line of one subscription: name that as well"),
+        (None, None) => of_all(args).await,
     }
 }
 
-async fn of_day(args: ScheduledArgs, day: NaiveDate) -> anyhow::Result<()> {
-    let path = format!("/subscriptions/{}/scheduled", args.of.id()?);
+/// Adds up what waits of each subscription, as the overview has it.
+async fn of_all(args: ScheduledArgs) -> anyhow::Result<()> {
+    let overview: Value = Portal::connect(&args.common.portal)?
+        .get("/overview", &())
+        .await?;
+    let document = waiting_of_all(&overview);
+    let form = args.common.form();
+    form.print(&document, || shown::list(&document["items"], OF_ALL))?;
+    if form.is_for_people() {
+        output::note(match shown::items(&document["items"]) {
+            [] => "nothing waits".to_owned(),
+            _ => format!(
+                "of each subscription {} are counted in each status at most; `postrider notifications scheduled SUBSCRIPTION` counts on, and \
+                 has the days",
+                number(document["countedUpTo"].as_u64().unwrap_or_default())
+            ),
+        });
+        if document["hasMore"] == true {
+            output::note(
+                "there are more subscriptions, which are not counted: `postrider subscriptions list` lists them",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn waiting_of_all(overview: &Value) -> Value {
+    let mut items = Vec::new();
+    for subscription in shown::items(&overview["subscriptions"]) {
+        for waiting in shown::items(&subscription["waiting"]) {
+            items.push(json!({
+                "subscriptionId": subscription["id"], "reason": waiting["reason"], "count": waiting["count"],
+            }));
+        }
+    }
+    json!({"items": items, "hasMore": overview["hasMore"], "countedUpTo": overview["countedUpTo"]})
+}
+
+async fn of_day(args: ScheduledArgs, id: Uuid, day: NaiveDate) -> anyhow::Result<()> {
+    let path = format!("/subscriptions/{id}/scheduled");
     let query = search::query([("day", Some(day.to_string())), ("cursor", args.cursor)]);
     let portal = Portal::connect(&args.common.portal)?;
     let pages = Pages::new(&portal, &path, query, args.limit.unwrap_or(LISTED));
@@ -68,8 +117,8 @@ async fn of_day(args: ScheduledArgs, day: NaiveDate) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn sums(args: ScheduledArgs) -> anyhow::Result<()> {
-    let (id, form) = (args.of.id()?, args.common.form());
+async fn sums(args: ScheduledArgs, id: Uuid) -> anyhow::Result<()> {
+    let form = args.common.form();
     let path = format!("/subscriptions/{id}/scheduled/summary");
     let summary: Value = Portal::connect(&args.common.portal)?.get(&path, &()).await?;
     form.print(&summary, || shown::list(&summary["waiting"], SUMS))?;
@@ -108,9 +157,23 @@ fn standing(summary: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    #[test]
+    fn what_waits_of_all_has_a_row_for_each_subscription_and_reason() {
+        let overview = json!({"hasMore": false, "countedUpTo": 1000, "subscriptions": [
+            {"id": "a", "waiting": [{"reason": "QUOTA", "count": 12}, {"reason": "RETRY", "count": 1}]},
+            {"id": "b", "waiting": []},
+        ]});
+        let document = waiting_of_all(&overview);
+        assert_eq!(
+            document["items"],
+            json!([
+                {"subscriptionId": "a", "reason": "QUOTA", "count": 12},
+                {"subscriptionId": "a", "reason": "RETRY", "count": 1},
+            ])
+        );
+    }
 
     #[test]
     fn sums_fit_the_terminal() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::notifications::listed_by;
-use super::{Common, identifier, is_unknown};
+use super::{Common, identifier, is_unknown, subscription_called};
 use crate::commands::search;
 use crate::output::{self, JsonArgs};
 use crate::portal::Portal;
@@ -51,7 +51,11 @@ async fn find(portal: &Portal, args: &StoryArgs) -> anyhow::Result<Found> {
     let of = &args.of;
     if let Ok(id) = of.parse::<Uuid>() {
         match story_of(portal, id).await {
-            Err(error) if is_unknown(&error) => {}
+            Err(error) if is_unknown(&error) => {
+                if let Some(said) = subscription_called(portal, id).await {
+                    bail!(said);
+                }
+            }
             told => return Ok(Found::One(told?)),
         }
     }

@@ -51,6 +51,9 @@ fn event_types_are_shown_with_attributes_variants_and_data() {
         .stdout;
     let variant: Value = serde_json::from_str(&variant).expect("JSON");
     assert_eq!(variant["reason"], "policy");
+    let schema = postrider("events show domain.deleted --schema").run().stdout;
+    let schema: Value = serde_json::from_str(&schema).expect("JSON");
+    assert_eq!(schema["type"], "object", "{schema}");
     let some = postrider("events list transfer").run().stdout;
     assert!(
         some.contains("domain.transfer.completed") && !some.contains("domain.created"),

@@ -3,6 +3,7 @@
 mod accidents;
 mod catalogue;
 mod hanging_up;
+mod hints;
 mod listening;
 mod portal;
 mod resends;

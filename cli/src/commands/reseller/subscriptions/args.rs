@@ -281,6 +281,11 @@ pub(crate) struct UpdateArgs {
     /// Changes it only if it still has this version, from `postrider subscriptions show`; the one that it has now when not given.
     #[arg(long, value_name = "VERSION")]
     pub(super) if_version: Option<String>,
+    /// Waits until the new endpoint has answered its challenge; exit code 1 when it does not.
+    #[arg(long, requires = "url")]
+    pub(super) wait: bool,
+    #[command(flatten)]
+    pub(super) within: Within,
     #[command(flatten)]
     pub(super) fields: Fields,
     #[command(flatten)]

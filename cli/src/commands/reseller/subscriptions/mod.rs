@@ -36,7 +36,7 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
         Command::Check(args) => check::check(args).await,
         Command::Create(args) => create::create(*args).await,
         Command::Update(args) => update::update(*args).await,
-        Command::Activate(args) => wait::command_and_wait(&args, "activate").await,
+        Command::Activate(args) => wait::activate(&args).await,
         Command::Verify(args) => wait::command_and_wait(&args, "verify").await,
         Command::Deactivate(args) => delete::deactivate(&args).await,
         Command::Pause(one) => act(&one, "pause").await,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::UpdateArgs;
 use super::list::show;
+use super::wait::{not_active, until_active};
 use super::{find, path, portal};
 use crate::output;
 use crate::problem::Refusal;
@@ -63,6 +64,11 @@ pub(super) async fn update(args: UpdateArgs) -> anyhow::Result<()> {
         }
         changed => changed?,
     };
+    if args.wait {
+        let active = until_active(&portal, args.id, &document);
+        let verified = args.within.limit(active, not_active(args.id)).await?;
+        return show(&args.common, &verified, version.as_deref());
+    }
     show(&args.common, &document, version.as_deref())?;
     let waits = body.get("url").is_some() && document["state"] == "PENDING_VERIFICATION";
     if waits && document["stateReason"] == "ENDPOINT_CHANGED" {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::args::Waited;
 use super::check::check_of;
-use super::{act, command, path, portal, state, tell};
+use super::{act, command, find, path, portal, state, tell};
 use crate::commands::reseller::{NOT_NOW, is_not_now, look};
 use crate::output;
 use crate::portal::Portal;
@@ -30,6 +30,23 @@ pub(super) async fn command_and_wait(args: &Waited, action: &str) -> anyhow::Res
         tell(one, &until_active(&portal, one.id, &document).await?)
     };
     args.within.limit(active, not_active(one.id)).await
+}
+
+/// Activates one, and says how what it has missed is sent: that is not done by itself.
+pub(super) async fn activate(args: &Waited) -> anyhow::Result<()> {
+    let id = args.one.id;
+    // Without this nothing is said, and the command does what it does.
+    let before = find(&portal(&args.one.common)?, id).await.ok();
+    let deactivated = before.filter(|(before, _)| before["state"] == "DEACTIVATED");
+    command_and_wait(args, "activate").await?;
+    if let Some((before, _)) = deactivated {
+        let since = cell(&before, "/stateChangedAt");
+        output::note(format_args!(
+            "what it has missed since it was deactivated is not sent by itself: `postrider replay {id} --since {since}` sends it, with --dry-run \
+             it is counted; an earlier time takes in what waited then and was given up"
+        ));
+    }
+    Ok(())
 }
 
 /// Gives a command, again when the portal wants it later.

@@ -74,8 +74,9 @@ impl Shared {
     pub(super) async fn facts(&self, app: &App) -> Arc<Facts> {
         let finding = async {
             Metric::StatusLooks.increment(1);
-            let facts = facts::find_out(&app.store, &app.broker, &app.config, app.now()).await;
-            Ok::<_, Infallible>(facts)
+            // Many handlers wait for this, and it is large.
+            let finding = Box::pin(facts::find_out(&app.store, &app.broker, &app.config, app.now()));
+            Ok::<_, Infallible>(finding.await)
         };
         let Ok(facts) = self.facts.found(finding).await;
         facts

@@ -73,7 +73,7 @@ impl ActsAsked {
 struct Activity {
     frame: Frame,
     acts: List<ActivityDocument>,
-    /// Those that there are now.
+    /// Those that there are now, as many as pages know of.
     subscriptions: Vec<SubscriptionDocument>,
     leaving_out: LeavingOut,
 }
@@ -99,7 +99,12 @@ impl Activity {
         Some(by).filter(|by| !matches!(&**by, "" | "YOU" | "OPERATOR"))
     }
 
-    /// What the subscription is called to which it was done; none of one that is deleted.
+    /// Whether a subscription that is not among them is deleted.
+    fn are_all_known(&self) -> bool {
+        self.subscriptions.len() < super::SUBSCRIPTIONS_MAX as usize
+    }
+
+    /// What the subscription is called to which it was done; none of one that is not among them.
     fn place_of(&self, act: &ActivityDocument) -> Option<String> {
         let known = self
             .subscriptions

@@ -191,10 +191,13 @@ async fn subscription(
     Ok(found.1.0)
 }
 
-/// All subscriptions of a reseller.
+/// Most subscriptions of a reseller that pages know of.
+const SUBSCRIPTIONS_MAX: u32 = 200;
+
+/// The subscriptions of a reseller, the first ones where there are more.
 async fn subscriptions_of(app: &Arc<App>, reseller: &Reseller) -> Result<Vec<SubscriptionDocument>, Problem> {
     let part = ReadParams::of(PartParams {
-        limit: Some(200),
+        limit: Some(SUBSCRIPTIONS_MAX),
         cursor: None,
     });
     let list = subscriptions::list(State(Arc::clone(app)), reseller.clone(), part).await?;

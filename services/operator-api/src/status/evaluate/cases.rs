@@ -349,6 +349,7 @@ const CASES: &[Case] = &[
             let deaths = &mut tables(f).push.deaths;
             (deaths.open, deaths.recent) = (500, 300);
             deaths.fingerprint = Some("swrve/400".to_owned());
+            deaths.oldest = Some(now() - TimeDelta::hours(1));
         },
         "500 open dead letters, 300 of them in the last 10 minutes, mostly swrve/400",
     ),

@@ -19,7 +19,7 @@ pub struct QuotaWaiting {
     pub notifications: u64,
     /// Of how many subscriptions those are.
     pub subscriptions: u64,
-    /// The one that has most of them, as far as they are counted.
+    /// The one that has the most of them, as far as they are counted.
     pub most: Uuid,
     /// Whether there were more lines than are looked at, so that there may be more of both.
     pub at_least: bool,

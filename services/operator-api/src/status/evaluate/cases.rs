@@ -274,8 +274,8 @@ const CASES: &[Case] = &[
         "quotas-used-up",
         Severity::Notice,
         |f| tables(f).reseller.quotas = Some(used_up(1_001, 2)),
-        "More than 1,000 notifications wait because the daily quota is used up, the first until 2026-11-22 00:00:00 UTC (in 12 h); most are of \
-         00000000-0000-0000-0000-000000000005.",
+        "More than 1,000 notifications wait because the daily quota is used up, the first until 2026-11-22 00:00:00 UTC (in 12 h); \
+         00000000-0000-0000-0000-000000000005 has the most of them.",
     ),
     (
         "quotas-used-up",

@@ -234,7 +234,7 @@ fn quotas_used_up(known: &Known<'_>) -> Option<Finding> {
     let most = waiting.most;
     let whose = match waiting.subscriptions {
         1 => format!("the subscription is {most}"),
-        _ => format!("most are of {most}"),
+        _ => format!("{most} has the most of them"),
     };
     let text = format!("{waits} because the daily quota is used up, the first until {at}; {whose}.");
     let finding = Finding::new(

@@ -354,7 +354,7 @@ fn deactivated(known: &Known<'_>) -> Option<Finding> {
             "{count} deactivated more than a day ago and {gets} no events; {which} {}.",
             said_of(known, oldest)
         ),
-        "What happens meanwhile is lost to its reseller, unless that activates the subscription and has it replayed while it can be.",
+        "Events that come meanwhile are not delivered unless the reseller activates the subscription and replays them in time.",
     );
     Some(
         finding

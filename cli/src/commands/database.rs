@@ -79,9 +79,7 @@ impl Access {
             )),
         }
     }
-}
 
-impl Access {
     /// Says whom the audit log will name for what is about to be changed, where that is not the key that is given.
     pub(crate) fn tell_actor(&self, operator: &OperatorArgs) {
         if let Self::Database(_) = self

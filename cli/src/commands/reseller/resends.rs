@@ -374,6 +374,8 @@ fn tell(
             output::note(format_args!("{count} of {of} would be sent again; {advice}"));
         } else if let Some(told) = &told {
             output::note(format_args!("{count} of {of} sent again: {}", told.sentence()));
+        } else if rows.is_empty() {
+            output::note(format_args!("nothing of {of} is sent again"));
         } else {
             output::note(format_args!(
                 "{count} of {of} sent again; --wait waits for what becomes of them"

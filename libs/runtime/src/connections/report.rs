@@ -25,6 +25,8 @@ pub struct Report {
     pub delivery_slots: u64,
     /// User agents of Web Push that are connected to it.
     pub webpush_connections: u64,
+    /// Valid signing secrets that no configured key opens; 0 where it does not look for them.
+    pub stale_secrets: u64,
     /// The epoch in which it leads the push lane, if it does.
     pub leading: Option<i64>,
     /// What it has heard of Swrve since it leads, if it has heard anything.
@@ -225,6 +227,7 @@ impl Report {
             deliveries_in_flight: readings.count(Metric::DeliveriesInFlight),
             delivery_slots: readings.count(Metric::DeliverySlots),
             webpush_connections: readings.count(Metric::WebpushConnections),
+            stale_secrets: readings.count(Metric::SecretsStale),
             leading: leads
                 .then(|| i64::try_from(readings.count(Metric::PushLeaderEpoch)).ok())
                 .flatten(),

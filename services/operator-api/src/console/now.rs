@@ -117,9 +117,8 @@ pub(crate) fn place(finding: &Finding) -> Option<(String, &'static str)> {
         of_lanes if OF_LANES.contains(&of_lanes) => ("/console/lanes", "Open the lanes"),
         "broker-away" | "broker-blocked" | "clocks-differ" | "database-away" | "egress-open"
         | "ingest-errors" | "lanes-not-measured" | "migrations-missing" | "own-faults"
-        | "partitions-missing" | "process-not-ready" | "process-silent" | "service-missing" => {
-            ("/console/system", "Open the system")
-        }
+        | "partitions-missing" | "process-not-ready" | "process-silent" | "secrets-unreadable"
+        | "service-missing" => ("/console/system", "Open the system"),
         _ => return None,
     };
     Some((path.to_owned(), name))

@@ -206,7 +206,9 @@ fn rules() -> Vec<(&'static str, Vec<f64>, Told)> {
         (
             "PostriderSecretsUnreadable",
             vec![],
-            Not("it is a notice: what cannot be sent for it is among the dead letters"),
+            Finding("secrets-unreadable", |f, _| {
+                one(f, "retry-worker").report.stale_secrets = 1
+            }),
         ),
         (
             "PostriderMailsStuck",

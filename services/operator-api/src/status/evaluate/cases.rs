@@ -87,6 +87,12 @@ const CASES: &[Case] = &[
         "lately had no descriptor, port, memory, route or resolver for 7 attempts",
     ),
     (
+        "secrets-unreadable",
+        Severity::Warning,
+        |f| one(f, "retry-worker").report.stale_secrets = 8,
+        "8 valid signing secrets were sealed with a key that is not in reseller.secrets.",
+    ),
+    (
         "service-missing",
         Severity::Critical,
         |f| one(f, "retry-worker").age = MINUTE,

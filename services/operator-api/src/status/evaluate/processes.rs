@@ -45,6 +45,7 @@ pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
             findings.extend(own_faults(process));
         }
     }
+    findings.extend(unreadable_secrets(known));
     findings.extend(clocks(known));
 }
 
@@ -247,6 +248,35 @@ fn no_leader(known: &Known<'_>) -> Option<Finding> {
         .naming("withoutSeconds", without)
         .with("postrider status --json"),
     )
+}
+
+/// One retry worker looks for them, once a minute.
+fn unreadable_secrets(known: &Known<'_>) -> Option<Finding> {
+    let heard = known
+        .tables
+        .processes
+        .iter()
+        .filter(|process| !process.is_silent());
+    let secrets = heard.map(|process| process.report.stale_secrets).max()?;
+    if secrets == 0 {
+        return None;
+    }
+    let said = of(
+        secrets,
+        "valid signing secret was sealed with a key that is",
+        "valid signing secrets were sealed with a key that is",
+    );
+    let finding = Finding::new(
+        (
+            "secrets-unreadable",
+            Severity::Warning,
+            "the-key-of-the-secrets-is-lost-or-is-to-be-changed",
+        ),
+        format!("{said} not in reseller.secrets."),
+        "Nothing can be sent to their subscriptions: each attempt fails on our side, and what is out of attempts is given up. The log of the \
+         retry worker names the first ten.",
+    );
+    Some(finding.naming("secrets", secrets))
 }
 
 fn clocks(known: &Known<'_>) -> Option<Finding> {

@@ -472,17 +472,22 @@ async fn spill(claimer: &Claimer, over: Vec<Turn<Message>>, why: SpillReason) {
         spans::not_attempted(&mut message.span, "sidelined");
     }
     let tools = &claimer.tools;
-    loop {
+    let count = loop {
         let spilling = tools.store.spill_notifications(&ids, why, tools.clock.now());
         match store::within(SPILL_LIMIT, spilling).await {
-            Ok(count) => {
-                if why == SpillReason::Busy {
-                    Metric::NotificationsSidelined.increment(count);
-                }
-                Message::ack_all(messages).await;
-                return;
+            Ok(count) => break count,
+            Err(error) if error.is_transient() => {
+                tracing::warn!(error = error_chain(&error), "cannot put notifications aside");
             }
-            Err(error) => tracing::warn!(error = error_chain(&error), "cannot put notifications aside"),
+            Err(error) => {
+                let count = ids.len();
+                tracing::error!(
+                    error = error_chain(&error),
+                    count,
+                    "the database refuses to put notifications aside"
+                );
+                break spill_singly(claimer, &ids, why).await;
+            }
         }
         if paused(&claimer.stop).await.is_none() {
             for message in messages {
@@ -490,5 +495,23 @@ async fn spill(claimer: &Claimer, over: Vec<Turn<Message>>, why: SpillReason) {
             }
             return;
         }
+    };
+    if why == SpillReason::Busy {
+        Metric::NotificationsSidelined.increment(count);
     }
+    Message::ack_all(messages).await;
+}
+
+/// Puts each back by itself, so that one that the database refuses for good keeps neither the others nor, as one of those that are on their
+/// way for ever, the reading. What is not put back is found again by its lease. Returns how many were.
+async fn spill_singly(claimer: &Claimer, ids: &[NotificationId], why: SpillReason) -> u64 {
+    let tools = &claimer.tools;
+    let spill_one = |id| async move {
+        let now = tools.clock.now();
+        tools.store.spill_notifications(&[id], why, now).await
+    };
+    let spilled = store::singly(SPILL_LIMIT, ids, spill_one, |id, error| {
+        tracing::error!(%id, error = error_chain(&error), "passed over one that could not be put aside");
+    });
+    spilled.await.into_iter().sum()
 }

@@ -130,3 +130,43 @@ async fn a_notification_that_the_database_refuses_for_good_holds_up_no_other(it:
         .expect("it is there");
     assert_eq!((kept.0.as_str(), kept.1), ("IN_MEMORY", 0));
 }
+
+#[testkit::test]
+async fn one_that_the_database_refuses_for_good_to_put_aside_holds_up_no_other(mut it: Installation) {
+    it.config.reseller.delivery.max_in_flight_per_subscription = 1;
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    let slow = Rule {
+        delay_millis: Some(2_000),
+        times: Some(1),
+        ..Rule::default()
+    };
+    rig.script(vec![slow]);
+    let notifications = rig.accept(3).await;
+    let (first, behind) = notifications.split_at(1);
+    let refused = behind[0].id;
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
+        "UPDATE notifications SET reason = 'BACKLOG' WHERE id = '{}';
+         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'never'; END $$;
+         CREATE TRIGGER refuse BEFORE UPDATE ON notifications FOR EACH ROW
+             WHEN (OLD.id = '{refused}' AND NEW.status = 'PENDING') EXECUTE FUNCTION refuse()",
+        first[0].id
+    )))
+    .execute(&rig.it.pool)
+    .await
+    .expect("the first is marked as promoted in part, and the trigger is made");
+    let engine = rig.start(Lane::First).await;
+    rig.publish(Queue::ResellerReady, first).await;
+    rig.in_flight_becomes(1).await;
+    // While more of their subscription waits in the database, both go there.
+    rig.publish(Queue::ResellerReady, behind).await;
+    rig.count_becomes(NotificationStatus::Sent, 2).await;
+    engine.stop().await;
+    drained(&rig, Queue::ResellerReady).await;
+    let kept: String = sqlx::query_scalar("SELECT status FROM notifications WHERE id = $1")
+        .bind(refused.uuid())
+        .fetch_one(&rig.it.pool)
+        .await
+        .expect("it is there");
+    assert_eq!(kept, "IN_MEMORY", "until its lease runs out");
+}

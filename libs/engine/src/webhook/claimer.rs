@@ -76,7 +76,7 @@ impl Claimer {
                 Some(claimed)
             }
             Err(error) => {
-                tracing::debug!(
+                tracing::warn!(
                     error = error_chain(&error),
                     "cannot look for waiting notifications"
                 );

@@ -422,7 +422,9 @@ pub(crate) async fn wait(
         let outcome = found.as_ref().map(Outcome::read).transpose()?;
         let skipped = serde_json::from_value(document["skipped"].clone()).unwrap_or_default();
         document["outcome"] = found.unwrap_or_default();
-        outcome::exit_code(outcome.as_ref(), &skipped)
+        let code = outcome::exit_code(outcome.as_ref(), &skipped);
+        outcome::note_one_that_waits(api, id, outcome.as_ref()).await;
+        code
     } else {
         ExitCode::SUCCESS
     };

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use domain::counted;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,10 +17,13 @@ use crate::api::Api;
 use crate::output::{self, Column, Table};
 use crate::problem::Refusal;
 use crate::progress::Progress;
+use crate::{shown, web};
 
 /// How long until it is looked at again while a command waits: twice as long each time, since counting is work.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(15);
+/// How many dead letters of a job are looked at for one that still waits.
+const JOB_LOOKED_AT: &str = "200";
 /// The exit code when not all was delivered, or what was waited for has not come.
 pub(crate) const NOT_ALL: u8 = 4;
 
@@ -170,12 +174,39 @@ pub(crate) fn exit_code(outcome: Option<&Outcome>, skipped: &BTreeMap<String, u6
         output::note("what became of it is not known yet");
         return ExitCode::from(NOT_ALL);
     };
+    outcome.time_is_over().into_iter().for_each(output::note);
     let is_done = |reason: &String| matches!(reason.as_str(), "DELIVERED" | "RESOLVED");
     if outcome.is_all_delivered() && skipped.keys().all(is_done) {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(NOT_ALL)
     }
+}
+
+/// Says of one that a job has sent again and that still waits how it failed last and when it is tried next. It is an example beside the outcome,
+/// so that nothing is said where it cannot be had.
+pub(crate) async fn note_one_that_waits(api: &Api, job: Uuid, outcome: Option<&Outcome>) {
+    if outcome.is_some_and(|outcome| outcome.total.waiting > 0)
+        && let Ok(Some((id, headline))) = one_that_waits(api, job).await
+    {
+        output::note(format_args!(
+            "one of them, {id}: {headline} `postrider jobs watch {job}` waits on"
+        ));
+    }
+}
+
+/// One that a job has sent again and that still waits, and where it stands in a sentence.
+async fn one_that_waits(api: &Api, job: Uuid) -> anyhow::Result<Option<(String, String)>> {
+    let query = [("job", job.to_string()), ("limit", JOB_LOOKED_AT.to_owned())];
+    let page: Value = api.get("/dead-letters", &query).await?;
+    let letters = shown::items(&page["items"]).iter();
+    let about = letters
+        .filter(|letter| letter["outcome"] == "WAITING")
+        .find_map(|letter| letter["pushId"].as_str().or(letter["notificationId"].as_str()));
+    let Some(id) = about else { return Ok(None) };
+    let story: Value = api.get(&web::path(&["explain", id]), &()).await?;
+    let headline = story["headline"].as_str().map(output::harmless);
+    Ok(headline.map(|headline| (output::harmless(id), headline)))
 }
 
 impl Outcome {
@@ -204,6 +235,21 @@ impl Outcome {
         text
     }
 
+    /// That something still waits, which is when patience has ended before that.
+    fn time_is_over(&self) -> Option<String> {
+        let waiting = self.total.waiting;
+        (waiting > 0).then(|| {
+            format!(
+                "the time is over: {}; --outcome-within waits longer for what becomes of it",
+                counted::of(
+                    waiting,
+                    "still waits for its turn or a retry, which comes by itself",
+                    "still wait for their turn or a retry, which comes by itself"
+                )
+            )
+        })
+    }
+
     /// Why the first ones that were sent again do not let a job go on, as the console says it.
     pub(crate) fn of_failed_canary(&self) -> String {
         match self.total {
@@ -230,25 +276,32 @@ impl Outcome {
         if self.by_fingerprint.is_empty() {
             return None;
         }
-        let mut table = output::table([
+        let mut columns = vec![
             Column::whole("it was"),
             Column::whole("delivered"),
             Column::whole("waiting"),
             Column::whole("failed again"),
-            Column::prose("as").spare(1),
-        ]);
+        ];
+        let has_failures = !self.failures().is_empty();
+        if has_failures {
+            columns.push(Column::prose("as").spare(1));
+        }
+        let mut table = output::table(columns);
         for kind in &self.by_fingerprint {
             let failures = kind.failures.iter();
             let failures: Vec<String> = failures
                 .map(|(fingerprint, count)| format!("{} {count}", output::harmless(fingerprint)))
                 .collect();
-            table.add_row([
+            let mut row = vec![
                 output::harmless(&kind.fingerprint),
                 kind.fates.delivered.to_string(),
                 kind.fates.waiting.to_string(),
                 kind.fates.failed_again.to_string(),
-                failures.join(", "),
-            ]);
+            ];
+            if has_failures {
+                row.push(failures.join(", "));
+            }
+            table.add_row(row);
         }
         Some(table)
     }
@@ -305,6 +358,26 @@ mod tests {
         let mut sample = outcome(3, 0, 0);
         sample.whole = false;
         assert_ne!(code(Some(&sample), &[]), success);
+    }
+
+    #[test]
+    fn what_still_waits_when_the_time_is_over_is_said() {
+        let said = |waiting| outcome(1, waiting, 0).time_is_over();
+        assert_eq!(said(0), None);
+        assert!(said(4).is_some_and(|said| {
+            said.starts_with("the time is over: 4 still wait for their turn or a retry")
+        }));
+    }
+
+    #[test]
+    fn what_has_not_failed_again_has_no_column_of_failures() {
+        let mut outcome = outcome(2, 1, 0);
+        outcome.by_fingerprint[0].failures.clear();
+        let table = outcome.table().unwrap().tsv();
+        assert_eq!(
+            table,
+            "it was\tdelivered\twaiting\tfailed again\nswrve/503\t2\t1\t0"
+        );
     }
 
     #[test]

@@ -147,6 +147,10 @@ async fn dead_letters_are_counted_then_replayed_while_an_operator_waits(it: Inst
             && waited.stdout.contains("0 delivered, 3 waiting, 0 failed again"),
         "{waited:?}"
     );
+    assert!(
+        waited.stderr.contains("the time is over: 3 still wait") && waited.stderr.contains("one of them, "),
+        "{waited:?}"
+    );
     let jobs = desk.json("jobs list --status completed");
     assert_eq!(
         (&jobs["items"][0]["done"], &jobs["items"][0]["note"]),

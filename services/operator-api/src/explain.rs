@@ -42,7 +42,7 @@ pub(crate) struct ExplainQuery {
 /// Tells the story of one push, event, notification or dead letter, of a user agent or message of Web Push, or how it stands with a subscription.
 ///
 /// What happened to it when, why it is where it is, what happens next, and which commands help. With `reseller` the
-/// identifier is the `eventId` that the caller gave to one of the reseller's events. Any other text, also one that looks like an identifier, stands for the one thing that
+/// identifier is the `eventId` that the caller gave to one of the reseller's events, or a value in the data of one. Any other text, also one that looks like an identifier, stands for the one thing that
 /// `GET /search` finds for it; when that is none or several, it is not found.
 #[utoipa::path(
     get, path = "/explain/{id}", tag = "status", operation_id = "explain", security(("apiKey" = [])),
@@ -61,8 +61,8 @@ pub(crate) async fn explain(
     let reseller = query.reseller.as_deref();
     match tell(&app, viewer.deadline, &id, reseller).await {
         Ok((_, story)) => Ok(Json(story)),
-        Err(problem) if reseller.is_none() && problem.kind() == ProblemKind::NOT_FOUND => {
-            Box::pin(of_search(&app, viewer.deadline, &id, problem))
+        Err(problem) if problem.kind() == ProblemKind::NOT_FOUND => {
+            Box::pin(of_search(&app, viewer.deadline, (&id, reseller), problem))
                 .await
                 .map(Json)
         }
@@ -71,17 +71,19 @@ pub(crate) async fn explain(
 }
 
 /// The story of the one thing that a search finds for a text that is no address of ours, such as the push of the device that is known by it, be it in
-/// the form of an identifier; `unknown` when it finds nothing.
+/// the form of an identifier; of a reseller, if one is named; `unknown` when it finds nothing.
 async fn of_search(
     app: &App,
     deadline: Instant,
-    text: &str,
+    (text, reseller): (&str, Option<&str>),
     unknown: Problem,
 ) -> Result<Explanation, Problem> {
-    let Some(sought) = searchable(text).filter(|text| at_end(text).is_none()) else {
+    // The database takes no text with this character.
+    let can_be = reseller.is_none_or(|reseller| !reseller.contains('\0'));
+    let Some(sought) = searchable(text).filter(|text| can_be && at_end(text).is_none()) else {
         return Err(unknown);
     };
-    let found = http_api::by(deadline, ("the answer", "read"), look(app, sought, None)).await?;
+    let found = http_api::by(deadline, ("the answer", "read"), look(app, sought, reseller)).await?;
     let found = found.items;
     if let [one] = found.as_slice() {
         let telling = story(app, &one.id, None);

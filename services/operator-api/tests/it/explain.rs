@@ -228,6 +228,11 @@ async fn a_text_is_explained_when_a_search_finds_one_thing_for_it(rig: &Rig) {
         several.starts_with("2 things are found") && events.iter().all(is_named),
         "{several}"
     );
+    // What both have in their data is of one of them where that is named.
+    for (reseller, event) in ["acme", "demo2"].iter().zip(&events) {
+        let story = rig.see(&format!("/explain/example.lv?reseller={reseller}")).await;
+        assert_eq!((&story["kind"], &story["id"]), (&json!("event"), &json!(event)));
+    }
     let reseller = refused("acme").await;
     assert!(
         reseller.starts_with("reseller acme is all that is found"),

@@ -37,7 +37,7 @@ pub(crate) const IDENTIFIER: &str = "write an identifier such as 019aa2f0-5b1c-7
 /// Says it as clap does, what is wrong on standard error; how the program ends with it.
 pub(crate) fn tell(mut error: clap::Error) -> ExitCode {
     correct_usage(&mut error);
-    hint_at_lane(&mut error);
+    hint(&mut error);
     let said = || error.render().ansi().to_string();
     match error.kind() {
         ErrorKind::ValueValidation => anstream::eprint!("{}", reworded(&said())),
@@ -73,23 +73,57 @@ fn correct_usage(error: &mut clap::Error) {
     error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
 }
 
-/// Names the command that is meant where the name of a lane stands for what is paused.
-fn hint_at_lane(error: &mut clap::Error) {
-    let (Some(ContextValue::String(word)), Some(ContextValue::StyledStr(usage))) = (
-        error.get(ContextKind::InvalidSubcommand),
-        error.get(ContextKind::Usage),
-    ) else {
+/// Adds what was probably meant, where a word or an option is refused that other commands take.
+fn hint(error: &mut clap::Error) {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
         return;
     };
     let usage = usage.to_string();
     // What stands behind `Usage: postrider`.
-    let command = usage.split_whitespace().nth(2).unwrap_or_default();
-    if word == "push" && matches!(command, "pause" | "resume") {
-        let hint = format!("write `postrider {command} lane push`");
+    let words: Vec<&str> = usage.split_whitespace().skip(2).collect();
+    let given = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => word.as_str(),
+        _ => "",
+    };
+    let said = match (error.kind(), words.as_slice()) {
+        (ErrorKind::InvalidSubcommand, words) => {
+            let is_like_another = error.get(ContextKind::SuggestedSubcommand).is_some();
+            of_word(given(ContextKind::InvalidSubcommand), words, is_like_another)
+        }
+        (ErrorKind::UnknownArgument, ["resend", ..]) if !given(ContextKind::InvalidArg).starts_with('-') => {
+            Some(
+                "several of one subscription: `postrider notifications resend SUBSCRIPTION --id ID,ID`"
+                    .to_owned(),
+            )
+        }
+        (ErrorKind::ArgumentConflict, ["notifications", "list", ..]) => {
+            let both = [ContextKind::InvalidArg, ContextKind::PriorArg].map(given);
+            let is_given = |name: &str| both.iter().any(|option| option.starts_with(name));
+            (is_given("--all") && is_given("--reseller"))
+                .then(|| "leave --all out: --reseller alone lists all of that reseller".to_owned())
+        }
+        _ => None,
+    };
+    if let Some(said) = said {
         error.insert(
             ContextKind::Suggested,
-            ContextValue::StyledStrs(vec![hint.into()]),
+            ContextValue::StyledStrs(vec![said.into()]),
         );
+    }
+}
+
+/// What is meant by a word that is no command below that of these words.
+fn of_word(word: &str, below: &[&str], is_like_another: bool) -> Option<String> {
+    match below {
+        // The name of a lane stands for what is paused.
+        [command @ ("pause" | "resume"), ..] if word == "push" => {
+            Some(format!("write `postrider {command} lane push`"))
+        }
+        ["push", ..] if !is_like_another => Some(
+            "`postrider push` itself hands in a push: `postrider push --platform IOS --prototype Hello --push-key KEY --message TEXT`"
+                .to_owned(),
+        ),
+        _ => None,
     }
 }
 
@@ -171,10 +205,44 @@ mod tests {
             let line = ["postrider", command, "push"];
             let mut error = Cli::try_parse_from(line).expect_err("a refusal");
             correct_usage(&mut error);
-            hint_at_lane(&mut error);
+            hint(&mut error);
             let text = error.render().to_string();
             let tip = format!("tip: write `postrider {command} lane push`");
             assert!(text.contains(&tip), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_other_commands_take_is_named_where_it_is_refused() {
+        let id = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+        let refused = |line: &str| {
+            let line = format!("postrider {line}");
+            let mut error = Cli::try_parse_from(line.split(' ')).expect_err("a refusal");
+            correct_usage(&mut error);
+            hint(&mut error);
+            error.render().to_string()
+        };
+        let (two, option) = (format!("resend {id} {id}"), format!("resend {id} --bogus"));
+        let several = "tip: several of one subscription: `postrider notifications resend SUBSCRIPTION --id";
+        for (line, tip) in [
+            ("push send", "tip: `postrider push` itself hands in a push"),
+            (
+                "push send --platform IOS",
+                "tip: `postrider push` itself hands in a push",
+            ),
+            (&*two, several),
+            ("notifications list --all --reseller demo", "tip: leave --all out"),
+            ("notifications list --reseller demo --all", "tip: leave --all out"),
+        ] {
+            let text = refused(line);
+            assert!(text.contains(tip), "{line}: {text}");
+        }
+        for line in ["push shwo", &*option, "notifications list --all --event-id x"] {
+            let text = refused(line);
+            assert!(
+                !text.contains("itself hands in") && !text.contains(several) && !text.contains("leave --all"),
+                "{line}: {text}"
+            );
         }
     }
 

@@ -14,6 +14,9 @@ use crate::output::{self, Column};
 use crate::part::Part;
 use crate::shown::{self, ShownColumn};
 
+/// The subjects that are one thing of the installation, and have no identifier.
+const WITHOUT_ID: [&str; 4] = ["leases", "broker", "database", "mails"];
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   postrider audit --newer-than 1d
@@ -33,7 +36,7 @@ pub(crate) struct AuditArgs {
     /// Not of this action, such as rescue for every action on rescues; may be repeated.
     #[arg(long, value_name = "ACTION", value_delimiter = ',')]
     without: Vec<String>,
-    /// About this, such as push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d.
+    /// About this: its kind and its identifier or name, such as push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d or event-type/host.updated.
     #[arg(long)]
     subject: Option<String>,
     /// About this reseller or a subscription of its own, or by one of its keys and people.
@@ -84,12 +87,9 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
     ]);
     let api = args.common.operator.connect()?;
     let pages = args.part.of(&api, "/audit", query);
-    let of_key = args.subject.as_deref().and_then(key_by_name);
-    let nothing = |_: &Value| match &of_key {
-        Some(name) => format!(
-            "no entry matches; a key is api-key/ID, which `postrider keys list --name '{}'` shows",
-            output::harmless(name)
-        ),
+    let advice = args.subject.as_deref().and_then(advice_on_subject);
+    let nothing = |_: &Value| match &advice {
+        Some(advice) => format!("no entry matches; {advice}"),
         None => "no entry matches".to_owned(),
     };
     shown::print_pages(pages, args.common.form(), COLUMNS, nothing).await?;
@@ -97,6 +97,20 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         note_job(&api, letter).await;
     }
     Ok(())
+}
+
+/// How a subject is written that was written in another way.
+fn advice_on_subject(subject: &str) -> Option<String> {
+    if let Some(name) = key_by_name(subject) {
+        return Some(format!(
+            "a key is api-key/ID, which `postrider keys list --name '{}'` shows",
+            output::harmless(name)
+        ));
+    }
+    let is_kind_and_id = subject.contains('/') || WITHOUT_ID.contains(&subject);
+    (!is_kind_and_id).then(|| {
+        "a subject is KIND/ID, such as event-type/host.updated, subscription/ID or reseller/acme".to_owned()
+    })
 }
 
 /// The name, where a subject names a key by it and not by its identifier.
@@ -132,6 +146,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_subject_that_is_no_kind_and_identifier_is_told_how_one_is_written() {
+        let said = advice_on_subject("host.updated").unwrap();
+        assert!(
+            said.starts_with("a subject is KIND/ID, such as event-type/host.updated"),
+            "{said}"
+        );
+        let said = advice_on_subject("api-key/shop").unwrap();
+        assert!(said.contains("`postrider keys list --name 'shop'`"), "{said}");
+        assert_eq!(advice_on_subject("event-type/host.updated"), None);
+        assert_eq!(advice_on_subject("broker"), None);
+    }
 
     #[test]
     fn a_dead_letter_that_a_job_has_resolved_leads_to_the_entries_of_the_job() {

@@ -11,6 +11,9 @@ use domain::nearest;
 /// How many groups are looked at for targets.
 const GROUPS: &str = "200";
 
+/// How many targets are named where none is like the one that was given.
+const NAMED: usize = 5;
+
 /// What can be given as a target.
 const MEANING: &str = "a target is a code of Swrve, the URL of an endpoint, or its scheme, host and port";
 
@@ -54,18 +57,33 @@ fn about<'a>(target: &str, known: impl Iterator<Item = &'a str>) -> String {
             "{looked_for}; {MEANING}, such as {same}; --subscription names one endpoint of several on a host"
         );
     }
+    let there_are = listed(&known);
     // Another port or address is another endpoint, however near it looks.
     let letters = |text: &str| text.chars().filter(|it| !it.is_ascii_digit()).collect::<String>();
     known.retain(|known| letters(known) != letters(target));
     match nearest::question(target, known) {
-        nothing if nothing.is_empty() => format!("{looked_for}; {MEANING}"),
+        nothing if nothing.is_empty() => format!("{looked_for}; {MEANING}{there_are}"),
         question => format!("{looked_for}{question}"),
+    }
+}
+
+/// The targets that there are, the first few of many.
+fn listed(known: &[&str]) -> String {
+    let (named, others) = known.split_at(known.len().min(NAMED));
+    match (named.join(", "), others.len()) {
+        (named, _) if named.is_empty() => "; no open dead letter has a target".to_owned(),
+        (named, 0) => format!("; open dead letters are of {named}"),
+        (named, others) => {
+            format!(
+                "; open dead letters are of {named}, and {others} more, which `postrider dead-letters groups` lists"
+            )
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MEANING, about};
+    use super::{MEANING, about, listed};
 
     const KNOWN: [&str; 3] = ["https://hooks.acme.example", "401", ""];
 
@@ -91,17 +109,26 @@ mod tests {
             "",
             "left out by something else"
         );
-        let meaning = format!("; {MEANING}");
+        let meaning = format!("; {MEANING}; open dead letters are of 401, https://hooks.acme.example");
         assert_eq!(said("https://elsewhere.test:9999"), meaning);
         let known = ["http://127.0.0.1:18333"].into_iter();
         assert_eq!(
             about("http://127.0.0.1:29802", known),
-            meaning,
+            format!("; {MEANING}; open dead letters are of http://127.0.0.1:18333"),
             "another endpoint"
         );
         assert_eq!(
             said("https://elsewhere.test/hook"),
-            format!("; no subscription has the endpoint https://elsewhere.test/hook; {MEANING}")
+            format!("; no subscription has the endpoint https://elsewhere.test/hook{meaning}")
         );
+    }
+
+    #[test]
+    fn of_many_targets_the_first_few_are_named() {
+        assert_eq!(
+            listed(&["1", "2", "3", "4", "5", "6", "7"]),
+            "; open dead letters are of 1, 2, 3, 4, 5, and 2 more, which `postrider dead-letters groups` lists"
+        );
+        assert_eq!(listed(&[]), "; no open dead letter has a target");
     }
 }

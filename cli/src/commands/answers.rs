@@ -15,6 +15,7 @@ use crate::shown::{self, ShownColumn, cell};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Attempts are counted by the hour, so that the count begins with a whole one: the line below the table says with which.
+The answer \"none\" is of attempts without one: it did not come in time, there was no connection, or the attempt failed on our side.
 
 Examples:
   postrider notifications answers                       which answers came since the hour before this one?

@@ -57,7 +57,7 @@ pub(crate) struct AnswersDocument {
 #[serde(rename_all = "camelCase")]
 #[schema(as = EndpointAnswer)]
 pub(crate) struct AnswerDocument {
-    /// The status code; null of attempts without an answer: it did not come in time, or there was no connection.
+    /// The status code; null of attempts without an answer: it did not come in time, there was no connection, or the attempt failed on our side.
     #[schema(example = 503)]
     pub(crate) code: Option<u16>,
     /// How many.

@@ -9,6 +9,7 @@ use axum::extract::State;
 use chrono::{DateTime, Days, DurationRound as _, TimeDelta, Utc};
 use domain::counted::number;
 use domain::latency::Latencies;
+use domain::notification::NotificationStatus;
 use domain::quota::{Budget, day_of, start_of};
 use domain::subscription::{PausedBy, SubscriptionState};
 use explain::reseller::{Sentence, Step};
@@ -32,6 +33,8 @@ pub(crate) const HOURS: i64 = 168;
 const QUOTA_TOLD: f64 = 0.8;
 /// How long before a secret ends its reseller is told.
 const SECRET_TOLD: TimeDelta = TimeDelta::hours(24);
+/// For how long it is told that attempts fail on our side while nothing else is tried.
+const OURS_TOLD: TimeDelta = TimeDelta::hours(24);
 
 /// How it stands with everything.
 #[derive(Serialize, ToSchema)]
@@ -52,7 +55,7 @@ pub(crate) struct OverviewDocument {
 }
 
 /// What needs you. Codes: deactivated, deactivated-failing, deactivated-redirected, deactivated-gone, degraded, failing, unverified,
-/// challenge-failed, secret-ends, quota-used, quota-used-up, held.
+/// challenge-failed, secret-ends, quota-used, quota-used-up, held, failing-on-our-side.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Need)]
@@ -223,10 +226,7 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
             .iter()
             .filter_map(|(id, hours)| hours.iter().any(|hour| hour.failed > 0).then_some(*id));
         let failing: Vec<Uuid> = failing.collect();
-        let since_when = views.iter();
-        let since_when = since_when.filter_map(|view| Some((view.id, view.failing_since?)));
-        let since_when: Vec<_> = since_when.collect();
-        let mut waiting: HashMap<Uuid, Vec<_>> = HashMap::new();
+        let mut waiting: HashMap<Uuid, Vec<Waiting>> = HashMap::new();
         for row in app.store.waiting_of(&ids).await? {
             waiting.entry(row.subscription).or_default().push(row);
         }
@@ -236,7 +236,10 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
             hours,
             latencies: app.store.latency_sums_of(&ids, since).await?,
             resent: app.store.delivered_by_resending(&failing, since).await?,
-            newest_failures: app.store.newest_failures_of(&since_when).await?,
+            newest_failures: app
+                .store
+                .newest_failures_of(&failing_since(views, &waiting, now))
+                .await?,
             waiting,
             budgets: app.store.budgets_of(&ids).await?,
             secrets: app.store.secrets_ending(&ids, (now, now + SECRET_TOLD)).await?,
@@ -246,6 +249,24 @@ async fn read(app: &App, reseller: &Reseller, views: &[SubscriptionView]) -> Res
         })
     };
     http_api::by(reseller.deadline, ("the overview", "read"), read).await
+}
+
+/// Since when the newest failure of each is looked for. An attempt that fails on our side is noted of no subscription: of one with retries the
+/// newest failure tells.
+fn failing_since(
+    views: &[SubscriptionView],
+    waiting: &HashMap<Uuid, Vec<Waiting>>,
+    now: DateTime<Utc>,
+) -> Vec<(Uuid, DateTime<Utc>)> {
+    let has_retries = |id: &Uuid| {
+        let mut rows = waiting.get(id).into_iter().flatten();
+        rows.any(|row| row.status == NotificationStatus::Retry)
+    };
+    let since_when = views.iter().filter_map(|view| {
+        let ours = || has_retries(&view.id).then_some(now - OURS_TOLD);
+        Some((view.id, view.failing_since.or_else(ours)?))
+    });
+    since_when.collect()
 }
 
 fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument {
@@ -270,6 +291,9 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
     ) {
         (Some(status), _) if is_failing => explain::reseller::answered(said, status),
         (None, Some(error_type)) if is_failing => explain::reseller::unanswered(said, error_type),
+        (None, Some("OTHER")) if said.code == "active" && is_nothing_answered(hours) => {
+            explain::reseller::failing_on_our_side()
+        }
         _ => said,
     };
     let resent = facts.resent.get(&view.id).copied().unwrap_or_default();
@@ -300,6 +324,13 @@ fn row(app: &App, view: &SubscriptionView, facts: &Facts) -> OverviewRowDocument
         waiting,
         quota,
     }
+}
+
+/// Whether nothing was delivered or answered in the last hour in which there were attempts.
+fn is_nothing_answered(hours: &[HourCounts]) -> bool {
+    let has_attempts = |hour: &&HourCounts| hour.delivered + hour.failed + hour.retried > 0;
+    let last = hours.iter().rev().find(has_attempts);
+    last.is_some_and(|hour| hour.delivered == 0 && hour.statuses.is_empty())
 }
 
 /// What most of what failed was answered with, in the last hour in which anything did.
@@ -416,7 +447,7 @@ fn needs_of(view: &SubscriptionView, row: &OverviewRowDocument, facts: &Facts) -
         "degraded" => Some(1),
         "failing" => Some(2),
         "unverified" | "challenge-failed" => Some(3),
-        "held" => Some(6),
+        "held" | "failing-on-our-side" => Some(6),
         _ => None,
     };
     if let Some(rank) = rank {

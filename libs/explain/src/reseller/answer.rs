@@ -33,6 +33,15 @@ pub fn unanswered(mut said: Sentence, error_type: &str) -> Sentence {
     said.with("errorType", error_type)
 }
 
+/// That what was tried of late failed on our side, which is for the operators.
+pub fn failing_on_our_side() -> Sentence {
+    Sentence::new(
+        "failing-on-our-side",
+        "Active, but the attempts of late fail on our side: there is nothing for you to mend, it is for the operators of the platform. What failed \
+         is tried again by itself.",
+    )
+}
+
 fn advice(status: u16) -> &'static str {
     match status {
         401 | 403 => {

@@ -12,7 +12,7 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{answered, unanswered};
+pub use answer::{answered, failing_on_our_side, unanswered};
 pub use notification::{Step, Story, Teller, describe as notification};
 pub use sentence::Sentence;
 pub(crate) use sentence::named;

@@ -193,6 +193,7 @@ impl Finding {
             ),
             "unverified" | "challenge-failed" => ("hold", "verify", "Verify it"),
             "held" => ("hold", "settings", "Settings"),
+            "failing-on-our-side" => ("wait", "deliveries?status=RETRY", "See what waits"),
             "secret-ends" => ("wait", "secrets", "Secrets"),
             // Nothing waits yet, and more can be asked for.
             "quota-used" => ("wait", "quota", "Quota"),

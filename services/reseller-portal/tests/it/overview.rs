@@ -191,6 +191,40 @@ async fn an_endpoint_that_fails_is_told_with_what_it_answers(portal: Portal) {
 }
 
 #[testkit::test]
+async fn what_fails_on_our_side_is_said_and_is_no_failing_of_the_endpoint(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let retried = NotificationRow::in_state(NotificationState::Retry, id).created_at(portal.now());
+    retried.make(&portal.pool).await;
+    let counted = async |end, status| {
+        let mut hour = StatisticsDelta::new(id, portal.now());
+        hour.record(end, Duration::from_millis(20), status, 10);
+        portal.store.add_delivery_statistics(&[hour]).await.unwrap();
+    };
+    counted(AttemptEnd::Retried, None).await;
+    let failed_as = async |error_type: &str| {
+        sqlx::query("UPDATE delivery_attempts SET response_status = NULL, error_type = $1")
+            .bind(error_type)
+            .execute(&portal.pool)
+            .await
+            .unwrap();
+    };
+    failed_as("TIMEOUT").await;
+    let needs = codes(&portal.see("/overview").await);
+    assert!(needs.is_empty(), "its endpoint may answer the next: {needs:?}");
+    failed_as("OTHER").await;
+    let seen = portal.see("/overview").await;
+    assert_eq!(codes(&seen), [(id, "failing-on-our-side".to_owned())]);
+    let text = seen["needsYou"][0]["text"].as_str().unwrap();
+    assert!(text.contains("for the operators of the platform"), "{text}");
+    let page = entered(&portal, &ALL).await.see("/app").await;
+    assert!(page.contains("fail on our side"), "{page}");
+
+    counted(AttemptEnd::Delivered, Some(200)).await;
+    let needs = codes(&portal.see("/overview").await);
+    assert!(needs.is_empty(), "not every attempt fails: {needs:?}");
+}
+
+#[testkit::test]
 async fn what_needs_its_reseller_comes_first_and_the_worst_before_the_rest(portal: Portal) {
     let make = async |state| SubscriptionRow::in_state(state).make(&portal.pool).await;
     let (held, full) = (

@@ -42,7 +42,7 @@ struct Exhaustion {
     subject: Subject,
     /// The type of one of the events.
     event_type: Option<String>,
-    /// How its last attempt ended.
+    /// How its last attempt ended at the endpoint; `None` when that failed on our side, or its outcome was lost.
     error: Option<String>,
     /// When the first of them was given up.
     since: Option<DateTime<Utc>>,

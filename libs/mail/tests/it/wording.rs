@@ -72,10 +72,43 @@ fn one_notification_that_was_given_up() {
 fn many_notifications_that_were_given_up() {
     let mut letter = letter(
         EmailKind::RetriesExhausted,
-        &json!({ "eventType": null, "error": null, "since": "2026-11-21T07:50:00.123456+00:00", "description": "" }),
+        &json!({ "eventType": null, "error": "no answer within 10 s", "since": "2026-11-21T07:50:00.123456+00:00", "description": "" }),
     );
     letter.occurrences = 1_234;
     insta::assert_snapshot!(told(&letter));
+}
+
+#[test]
+fn what_was_given_up_on_our_side_is_not_called_a_fault_of_the_endpoint() {
+    let data = json!({ "error": null, "since": "2026-11-21T07:50:00Z" });
+    let mut letter = letter(EmailKind::RetriesExhausted, &data);
+    for occurrences in [1, 2] {
+        letter.occurrences = occurrences;
+        // Lines are wrapped.
+        let mail = told(&letter).split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "Your endpoint is not at fault",
+            "failed on our side",
+            "is not sent again by itself",
+            "Last error: on our side, not at your endpoint",
+            "POST /notifications/{id}/resend",
+        ] {
+            assert!(mail.contains(part), "{part}: {mail}");
+        }
+        for part in [
+            "could not be reached",
+            "TLS",
+            "are sent again by themselves",
+            "degraded",
+        ] {
+            assert!(!mail.contains(part), "{part}: {mail}");
+        }
+        assert_eq!(
+            mail.contains("Others may have failed at your endpoint"),
+            occurrences > 1,
+            "{mail}"
+        );
+    }
 }
 
 #[test]

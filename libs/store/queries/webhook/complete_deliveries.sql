@@ -31,7 +31,7 @@ dead AS (
     FROM claimed c WHERE c.status IN ('FAILED', 'GIVEN_UP')),
 -- What began before the present state says nothing about it: it may have been at another endpoint.
 current AS (
-    SELECT c.subscription_id, c.status, c.event_type, c.error, c.response_status,
+    SELECT c.subscription_id, c.status, c.event_type, c.error, c.error_type, c.response_status,
            CASE WHEN c.started_at >= s.state_changed_at THEN c.health ELSE 'NONE' END AS health,
            c.response_status BETWEEN 400 AND 499 AND c.response_status <> 410
                AND (c.status = 'FAILED'
@@ -49,8 +49,10 @@ signals AS (
            (array_agg(CASE WHEN response_status = 410 THEN 'GONE' ELSE 'REDIRECTED' END)
                 FILTER (WHERE health = 'GONE'))[1] AS gone_reason,
            count(*) FILTER (WHERE status = 'GIVEN_UP') AS exhausted,
-           (array_agg(event_type) FILTER (WHERE status = 'GIVEN_UP'))[1] AS exhausted_type,
-           (array_agg(left(error, 500)) FILTER (WHERE status = 'GIVEN_UP'))[1] AS exhausted_error,
+           -- What the endpoint failed at goes before what failed on our side, of which the mail gets no error, and tells another thing.
+           (array_agg(event_type ORDER BY error_type = 'OTHER') FILTER (WHERE status = 'GIVEN_UP'))[1] AS exhausted_type,
+           (array_agg(CASE WHEN error_type <> 'OTHER' THEN left(error, 500) END ORDER BY error_type = 'OTHER')
+                FILTER (WHERE status = 'GIVEN_UP'))[1] AS exhausted_error,
            -- A redirect and 410 deactivate, of which another mail tells.
            count(*) FILTER (WHERE refused) AS refused,
            (array_agg(event_type) FILTER (WHERE refused))[1] AS refused_type,

@@ -34,7 +34,8 @@ exhausted AS (
     SELECT subscription_id, count(*) AS count, min(event_type) AS event_type
     FROM rescued WHERE status = 'GIVEN_UP' GROUP BY subscription_id),
 mail AS (
-    SELECT mail_exhausted(subscription_id, count, event_type, 'the outcome of the last attempt is not known', $3)
+    -- No error: the endpoint is not at fault, which the mail says.
+    SELECT mail_exhausted(subscription_id, count, event_type, NULL, $3)
     FROM exhausted ORDER BY subscription_id)
 SELECT count(*) FILTER (WHERE status = 'PENDING') AS "pending!: Count",
        count(*) FILTER (WHERE status = 'RETRY') AS "retry!: Count",

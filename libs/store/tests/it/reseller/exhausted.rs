@@ -1,8 +1,9 @@
 //! The mails about exhausted retries: one for each subscription and hour, with the count.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::notification::NotificationState;
+use domain::notification::{DeliveryOutcome, FailureKind, NotificationState};
 use domain::subscription::SubscriptionState;
+use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
 use testkit::notification_factory::NotificationRow;
@@ -13,10 +14,17 @@ use crate::reseller::scene::{Email, answered, completion, emails, noon, timed_ou
 
 /// Gives `count` notifications up in one batch at the time `at`.
 async fn give_up(pool: &PgPool, subscription: Uuid, count: usize, at: DateTime<Utc>) {
+    let outcomes = std::iter::repeat_n(timed_out(), count).collect();
+    give_up_after(pool, subscription, outcomes, at).await;
+}
+
+/// Gives a notification up for each of these outcomes of its last attempt, in one batch at the time `at`.
+async fn give_up_after(pool: &PgPool, subscription: Uuid, outcomes: Vec<DeliveryOutcome>, at: DateTime<Utc>) {
+    let count = outcomes.len();
     let mut batch = Vec::new();
-    for _ in 0..count {
+    for outcome in outcomes {
         let made = NotificationRow::in_state(NotificationState::Sending, subscription).attempts(4);
-        batch.push(completion(&made.make(pool).await, 4, timed_out()));
+        batch.push(completion(&made.make(pool).await, 4, outcome));
     }
     let completed = Store::from_pool(pool.clone())
         .complete_deliveries(&batch, at)
@@ -52,6 +60,28 @@ async fn a_flood_of_exhausted_retries_is_one_mail(pool: PgPool) {
         ("error", "no answer within 10 s"),
     ] {
         assert_eq!(mail.data[field], value, "{field}");
+    }
+}
+
+/// The mail says then that the endpoint is not at fault.
+#[testkit::database_test]
+async fn what_failed_on_our_side_gives_the_mail_no_error_of_the_endpoint(pool: PgPool) {
+    let ours = || DeliveryOutcome::Failed {
+        kind: FailureKind::Other,
+        message: "no secret".to_owned(),
+    };
+    for (outcomes, error) in [
+        (vec![ours(), ours()], Value::Null),
+        (vec![ours(), timed_out(), ours()], "no answer within 10 s".into()),
+    ] {
+        let subscription = SubscriptionRow::active().make(&pool).await;
+        let count = outcomes.len();
+        give_up_after(&pool, subscription, outcomes, noon()).await;
+        let mails = exhausted(&pool).await;
+        let told = mails
+            .iter()
+            .find(|mail| mail.occurrences == i64::try_from(count).unwrap());
+        assert_eq!(told.map(|mail| &mail.data["error"]), Some(&error), "{mails:?}");
     }
 }
 

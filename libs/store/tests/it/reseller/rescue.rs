@@ -73,6 +73,11 @@ async fn what_was_lost_waits_again_and_the_last_attempt_is_given_up(pool: PgPool
         (&letter["reason"], &letter["lane"]),
         (&"GIVEN_UP".into(), &"reseller".into())
     );
+    let mail: Value = sqlx::query_scalar("SELECT data FROM emails")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(mail["error"], Value::Null, "that is no fault of the endpoint");
     let lost_attempts: Vec<(Uuid, i32)> = sqlx::query_as(
         "SELECT notification_id, number FROM delivery_attempts
          WHERE fingerprint = 'delivery/lease-lost' AND status = 'ERROR' AND error_type = 'OTHER' ORDER BY 1",

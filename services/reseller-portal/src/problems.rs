@@ -74,7 +74,7 @@ pub(crate) const NOTIFICATION_UNFINISHED: ProblemKind = ProblemKind::new(
     "notification-unfinished",
     StatusCode::CONFLICT,
     "The notification has not ended",
-    "Only a notification that is SENT, FAILED or GIVEN_UP can be sent again, or one in RETRY at once; this one will be sent anyhow, after the end of a pause if it waits for one.",
+    "Only a notification that is SENT, FAILED or GIVEN_UP can be sent again, or one in RETRY at once; this one will be sent anyhow: when its turn comes if it waits in line, and after the end of a pause if it waits for one.",
 );
 
 /// A notification was cancelled.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use domain::capability::Capability;
-use domain::notification::NotificationId;
+use domain::notification::{NotificationId, NotificationStatus};
 use domain::subscription::{HeldBack, PausedBy};
 use explain::words::time;
 use http::StatusCode;
@@ -73,6 +73,10 @@ fn refusal(resent: Resent, paused_by: Option<&'static str>) -> Option<Problem> {
         Resent::Done => return None,
         Resent::Unfinished(status) => {
             let detail = match paused_by {
+                None if status == NotificationStatus::Scheduled => format!(
+                    "the notification is {status} and waits in line, so that it is sent anyhow when its turn comes; its story says what it waits for \
+                     and until when"
+                ),
                 None => {
                     format!("the notification is {status} and due or being sent, so that it is sent anyhow")
                 }

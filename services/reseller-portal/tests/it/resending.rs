@@ -58,6 +58,28 @@ async fn what_has_ended_is_sent_again_and_what_has_not_is_left_alone(portal: Por
     }
 }
 
+#[testkit::test]
+async fn of_what_waits_in_line_it_is_said_that_it_waits_and_not_that_it_is_due(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    for (state, said) in [
+        (
+            NotificationState::Scheduled,
+            "waits in line, so that it is sent anyhow when its turn comes; its story says",
+        ),
+        (NotificationState::Pending, "is PENDING and due or being sent"),
+    ] {
+        let made = NotificationRow::in_state(state, id).make(&portal.pool).await;
+        let path = format!("/notifications/{}/resend", made.id);
+        let refused = portal
+            .refused("POST", &path, None, (409, "notification-unfinished"))
+            .await;
+        assert!(
+            refused["detail"].as_str().unwrap().contains(said),
+            "{state:?}: {refused}"
+        );
+    }
+}
+
 async fn row(pool: &PgPool, id: uuid::Uuid) -> String {
     sqlx::query_scalar("SELECT n::text FROM notifications n WHERE n.id = $1")
         .bind(id)

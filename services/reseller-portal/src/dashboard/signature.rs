@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http_api::{Draft, FieldProblem, Id, Params, Problem, Wrong};
 use pages::{Fields, Page};
 use serde::Deserialize;
+use signing::HEADER_SIGNATURE;
 use uuid::Uuid;
 
 use super::frame::Frame;
@@ -130,6 +131,18 @@ fn headers(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Why these headers cannot be checked yet. A signature that is left blank is one that an attempt could not be filled in with; one that is
+/// missing altogether is checked, since a proxy may have dropped it.
+fn unready(headers: &BTreeMap<String, String>) -> Option<&'static str> {
+    if headers.is_empty() {
+        return Some("must be lines such as webhook-id: order-17");
+    }
+    let signature = headers.get(HEADER_SIGNATURE)?;
+    signature.is_empty().then_some(
+        "must have the webhook-signature that your endpoint got: it is not kept, so that it is not filled in",
+    )
+}
+
 async fn check(
     State(app): State<Arc<App>>,
     reseller: Reseller,
@@ -151,8 +164,7 @@ async fn check(
         return show(&app, &reseller, frame, (typed, None)).await;
     };
     let pasted = headers(&typed.headers);
-    if pasted.is_empty() {
-        let detail = "must be lines such as webhook-id: order-17";
+    if let Some(detail) = unready(&pasted) {
         typed.errors = vec![FieldProblem::new("headers", detail)];
         return show(&app, &reseller, frame, (typed, None)).await;
     }

@@ -56,6 +56,21 @@ async fn an_attempt_leads_to_the_check_of_its_signature(portal: Portal) {
     ] {
         assert!(filled.contains(&part), "{part}: {filled}");
     }
+    let subscription = subscription.to_string();
+    let unsigned = [
+        ("subscription", &*subscription),
+        (
+            "headers",
+            "webhook-id: 1\nwebhook-timestamp: 1\nwebhook-signature: ",
+        ),
+        ("body", "{}"),
+    ];
+    let asked = browser.refused("/app/tools/signature", &unsigned, 422).await;
+    assert!(
+        asked.contains("must have the webhook-signature that your endpoint got")
+            && !asked.contains("is not accepted"),
+        "{asked}"
+    );
     let looking = entered(&portal, &[]).await;
     let filled = looking.see(&check).await;
     assert!(filled.contains("webhook-timestamp: ") && !filled.contains(&body_of(&found)));

@@ -100,6 +100,12 @@ impl Frame {
         self.config.reseller.quota.time_zone.name()
     }
 
+    /// Whether there is a guide at `/docs`, which is else the reference of the API alone.
+    pub(crate) fn has_guide(&self) -> bool {
+        let folder = self.config.portal.docs_directory.as_ref();
+        folder.is_some_and(|folder| folder.join("index.html").is_file())
+    }
+
     /// What may be an endpoint in the networks that the operators have opened, where there are any.
     pub(crate) fn also_delivered_to(&self) -> Option<&'static str> {
         let egress = &self.config.reseller.egress;

@@ -12,6 +12,7 @@ use testkit::eventually;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::app::{ALL, entered};
 use crate::portal::{Portal, problem};
 
 /// A site as the generator makes one, and beside it what must not be seen.
@@ -284,8 +285,13 @@ async fn the_openapi_page_is_there_with_and_without_a_site(pool: PgPool) {
     assert!(page.contains("Postrider reseller API"), "{page}");
     assert_eq!(get(&portal, "/docs").await.text().await.unwrap(), page);
     assert_eq!(get(&portal, "/docs/").await.status(), 404);
+    let (form, libraries) = ("/app/subscriptions/new", "libraries for Python, Go");
+    let shown = entered(&portal, &ALL).await.see(form).await;
+    assert!(!shown.contains(libraries), "the reference has none: {shown}");
     portal.stop().await;
 
     let portal = site.serve(pool).await;
     assert_eq!(get(&portal, "/openapi.html").await.text().await.unwrap(), page);
+    let shown = entered(&portal, &ALL).await.see(form).await;
+    assert!(shown.contains(libraries), "{shown}");
 }

@@ -16,5 +16,5 @@ pub fn is_policy(code: u16, text: &str) -> bool {
 /// When `from` is no mailbox.
 pub fn composed(stored: &StoredMail, from: &str) -> Result<Vec<u8>, Unreadable> {
     let from: Mailbox = from.parse().expect("a mailbox");
-    Ok(stored.seal(&from, None)?.content)
+    Ok(stored.seal(&from, None, stored.created_at)?.content)
 }

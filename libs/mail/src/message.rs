@@ -65,8 +65,13 @@ impl StoredMail {
         )
     }
 
-    /// Composes the mail.
-    pub(crate) fn seal(&self, from: &Mailbox, dashboard: Option<&str>) -> Result<Envelope, Unreadable> {
+    /// Composes the mail, which is sent at the time `at`: one may have waited for an hour after what it tells.
+    pub(crate) fn seal(
+        &self,
+        from: &Mailbox,
+        dashboard: Option<&str>,
+        at: DateTime<Utc>,
+    ) -> Result<Envelope, Unreadable> {
         let Rendered { subject, text, html } = self.render(dashboard)?;
         let recipient: Address = self.recipient.parse().map_err(Unreadable::Recipient)?;
         let message = Message::builder()
@@ -74,7 +79,7 @@ impl StoredMail {
             .to(Mailbox::new(None, recipient.clone()))
             .subject(subject)
             .message_id(Some(self.message_id(from)))
-            .date(self.created_at.into())
+            .date(at.into())
             .header(AutoSubmitted)
             .multipart(
                 MultiPart::alternative()

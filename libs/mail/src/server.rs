@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use lettre::message::Mailbox;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
@@ -85,9 +86,9 @@ impl MailServer {
         })
     }
 
-    /// Composes a mail.
-    pub fn compose(&self, stored: &StoredMail) -> Result<Envelope, Unreadable> {
-        stored.seal(&self.from, self.dashboard.as_deref())
+    /// Composes a mail that is sent at the time `at`.
+    pub fn compose(&self, stored: &StoredMail, at: DateTime<Utc>) -> Result<Envelope, Unreadable> {
+        stored.seal(&self.from, self.dashboard.as_deref(), at)
     }
 
     /// Connects and logs in.

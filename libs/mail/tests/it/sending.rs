@@ -7,7 +7,7 @@ use simulators::smtp::{Action, Rule, Running, SmtpSink, Stage};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use crate::change;
+use crate::{at, change};
 
 struct Post {
     sink: Running,
@@ -41,7 +41,7 @@ impl Post {
         let mut letter = change("ACTIVE", "PENDING_VERIFICATION", "VERIFIED");
         letter.recipient = recipient.to_owned();
         letter.data["description"] = "Straße\n.dots".into();
-        self.server.compose(&letter).unwrap()
+        self.server.compose(&letter, at("2026-11-21T09:40:00Z")).unwrap()
     }
 
     async fn session(&self) -> Session {
@@ -79,7 +79,8 @@ async fn a_mail_arrives_with_both_forms_and_the_headers_of_a_robot() {
     for part in [
         "Message-ID: <01934c5e000070008000000000000001.1@example.org>\r\n",
         "To: ops@example.org\r\n",
-        "Date: Sat, 21 Nov 2026 08:45:10 +0000\r\n",
+        // When it was sent, not when it began to wait.
+        "Date: Sat, 21 Nov 2026 09:40:00 +0000\r\n",
         "Auto-Submitted: auto-generated\r\n",
         "Content-Type: multipart/alternative;",
         "Content-Type: text/plain; charset=utf-8\r\n",
@@ -178,7 +179,7 @@ async fn letters_that_cannot_be_composed_are_told_before_anything_is_sent() {
     let mut letter = change("ACTIVE", "DEGRADED", "RECOVERED");
     letter.recipient = "a@example.org\r\nRCPT TO:<b@example.org>".to_owned();
     assert!(matches!(
-        post.server.compose(&letter),
+        post.server.compose(&letter, letter.created_at),
         Err(mail::Unreadable::Recipient(_))
     ));
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use config::Config;
 use domain::email::retry_delay;
 use futures::future::join_all;
@@ -108,7 +109,10 @@ impl Mailer {
         while let Some(mail) = round.next() {
             let fate = match round.halted() {
                 Some(reason) => Fate::Postponed(reason),
-                None => self.send(server, round, &mut session, &mail).await,
+                None => {
+                    let at = context.clock.now();
+                    self.send((server, at), round, &mut session, &mail).await
+                }
             };
             if let Err(error) = settle(context, &mail, fate).await {
                 // What cannot be recorded now would be sent twice: better not to send more of it.
@@ -124,12 +128,12 @@ impl Mailer {
 
     async fn send(
         &self,
-        server: &MailServer,
+        (server, at): (&MailServer, DateTime<Utc>),
         round: &Round,
         session: &mut Option<Session>,
         mail: &ClaimedEmail,
     ) -> Fate {
-        let envelope = match server.compose(&stored(mail)) {
+        let envelope = match server.compose(&stored(mail), at) {
             Ok(envelope) => envelope,
             Err(error) => {
                 tracing::error!(mail.id = %mail.id, error = error_chain(&error), "a mail cannot be composed");

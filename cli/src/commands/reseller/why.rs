@@ -3,6 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::notifications::listed_by;
 use super::{Common, is_unknown};
@@ -24,11 +25,16 @@ pub(crate) struct WhyArgs {
 pub(super) async fn run(args: &WhyArgs) -> anyhow::Result<()> {
     let portal = Portal::connect(&args.common.portal)?;
     let event: Value = match portal.get(&web::path(&["events", &args.event]), &()).await {
-        Err(error) if is_unknown(&error) => bail!(
-            "{} is no event of yours: none was accepted that is called so or has this identifier, or it is forgotten; {}",
-            output::harmless(&args.event),
-            listed_by(&args.event)
-        ),
+        Err(error) if is_unknown(&error) => {
+            if let Some(said) = notification_called(&portal, &args.event).await {
+                bail!(said);
+            }
+            bail!(
+                "{} is no event of yours: none was accepted that is called so or has this identifier, or it is forgotten; {}",
+                output::harmless(&args.event),
+                listed_by(&args.event)
+            )
+        }
         found => found?,
     };
     if args.common.is_json() {
@@ -38,6 +44,18 @@ pub(super) async fn run(args: &WhyArgs) -> anyhow::Result<()> {
         output::result(line)?;
     }
     Ok(())
+}
+
+/// That a notification of the reseller's has this identifier, if one has it.
+async fn notification_called(portal: &Portal, text: &str) -> Option<String> {
+    let id: Uuid = text.parse().ok()?;
+    let found: Value = portal.get(&format!("/notifications/{id}"), &()).await.ok()?;
+    let event = cell(&found, "/eventId");
+    let event = output::harmless(&event);
+    Some(format!(
+        "{id} is a notification, of the event {event}; `postrider notifications why {event}` says what became of that, and `postrider \
+         notifications story {id}` tells of the notification"
+    ))
 }
 
 fn lines(event: &Value) -> Vec<String> {

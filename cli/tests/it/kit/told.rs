@@ -230,8 +230,10 @@ async fn an_empty_list_of_an_event_names_the_command_that_says_why() {
         }))
     };
     let nothing = async || Json(json!({"items": [], "next": null}));
+    let notification = async || Json(json!({"id": OTHER, "eventId": "rs-1"}));
     let router = Router::new()
         .route("/notifications", get(nothing))
+        .route(&format!("/notifications/{OTHER}"), get(notification))
         .route("/events/rs-1", get(event));
     let url = pretended(router).await;
     let empty = run("notifications list --event-id rs-1", &url);
@@ -248,6 +250,12 @@ async fn an_empty_list_of_an_event_names_the_command_that_says_why() {
         refused.code == Some(1)
             && refused.stderr.contains("example.org is no event of yours")
             && refused.stderr.contains(found_by),
+        "{refused:?}"
+    );
+    let refused = run(&format!("notifications why {OTHER}"), &url);
+    let told = format!("{OTHER} is a notification, of the event rs-1; `postrider notifications why rs-1`");
+    assert!(
+        refused.code == Some(1) && refused.stderr.contains(&told),
         "{refused:?}"
     );
 }

@@ -75,11 +75,11 @@ fn correct_usage(error: &mut clap::Error) {
 
 /// Adds what was probably meant, where a word or an option is refused that other commands take.
 fn hint(error: &mut clap::Error) {
-    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
-        return;
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => String::new(),
     };
-    let usage = usage.to_string();
-    // What stands behind `Usage: postrider`.
+    // What stands behind `Usage: postrider`; nothing of a value that is refused.
     let words: Vec<&str> = usage.split_whitespace().skip(2).collect();
     let given = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => word.as_str(),
@@ -101,6 +101,17 @@ fn hint(error: &mut clap::Error) {
             let is_given = |name: &str| both.iter().any(|option| option.starts_with(name));
             (is_given("--all") && is_given("--reseller"))
                 .then(|| "leave --all out: --reseller alone lists all of that reseller".to_owned())
+        }
+        // What was delivered is called so, which no likeness of the names leads to.
+        (ErrorKind::InvalidValue, _)
+            if given(ContextKind::InvalidValue).eq_ignore_ascii_case("DELIVERED") =>
+        {
+            match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(known)) if known.iter().any(|name| name == "SENT") => {
+                    Some("did you mean SENT?".to_owned())
+                }
+                _ => None,
+            }
         }
         _ => None,
     };
@@ -243,6 +254,17 @@ mod tests {
                 !text.contains("itself hands in") && !text.contains(several) && !text.contains("leave --all"),
                 "{line}: {text}"
             );
+        }
+    }
+
+    #[test]
+    fn what_was_delivered_is_called_sent() {
+        for (status, is_hinted) in [("DELIVERED", true), ("delivered", true), ("NONE", false)] {
+            let line = ["postrider", "notifications", "list", "--status", status];
+            let mut error = Cli::try_parse_from(line).expect_err("a refusal");
+            hint(&mut error);
+            let text = error.render().to_string();
+            assert_eq!(text.contains("tip: did you mean SENT?"), is_hinted, "{text}");
         }
     }
 

@@ -27,7 +27,7 @@ pub fn some_of<T: FromStr + PartialEq>(
     for word in listed(given) {
         let read = word.parse::<T>().ok().filter(|_| known.contains(&word));
         let one = read.ok_or_else(|| {
-            let meant = nearest::question(word, known.iter().copied());
+            let meant = meant(word, known);
             Problem::query(parameter, format!("must be some of {}{meant}", known.join(", ")))
                 .coded(FieldCode::UnknownValue)
         })?;
@@ -36,6 +36,13 @@ pub fn some_of<T: FromStr + PartialEq>(
         }
     }
     Ok(found)
+}
+
+/// Which of the known words was meant, as a question.
+fn meant(word: &str, known: &[&str]) -> String {
+    // What the sentences call SENT, and what no likeness of the names leads from.
+    let is_delivered = word.eq_ignore_ascii_case("DELIVERED") && known.contains(&"SENT");
+    nearest::question(if is_delivered { "SENT" } else { word }, known.iter().copied())
 }
 
 #[cfg(test)]
@@ -57,6 +64,17 @@ mod tests {
             read(Some("GIVEN_UP, FAILED,,GIVEN_UP")),
             Ok(vec![GivenUp, Failed])
         );
+    }
+
+    #[test]
+    fn what_was_delivered_is_called_sent() {
+        let asked = |known: &[&str]| {
+            let found: Result<Vec<NotificationStatus>, _> = some_of("status", Some("DELIVERED"), known);
+            found.map_err(|problem| problem.errors()[0].detail.clone())
+        };
+        let hinted = "must be some of SENT, FAILED; did you mean SENT?".to_owned();
+        assert_eq!(asked(&["SENT", "FAILED"]), Err(hinted));
+        assert_eq!(asked(&["FAILED"]), Err("must be some of FAILED".to_owned()));
     }
 
     #[test]

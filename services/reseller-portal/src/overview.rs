@@ -475,12 +475,13 @@ fn needs_of(view: &SubscriptionView, row: &OverviewRowDocument, facts: &Facts) -
                 "what comes after it is used up waits for the next day",
             )
         };
-        let text = format!(
-            "{} of {} notifications of today's quota are used; {rest}, which begins at {}.",
-            number(used_today),
-            number(daily_quota.into()),
-            when(resets_at, facts.now)
-        );
+        let (used, quota) = (number(used_today), number(daily_quota.into()));
+        let used = if used_today > u64::from(daily_quota) {
+            format!("{used} notifications of today are used, and the quota is {quota} now")
+        } else {
+            format!("{used} of {quota} notifications of today's quota are used")
+        };
+        let text = format!("{used}; {rest}, which begins at {}.", when(resets_at, facts.now));
         let sentence = Sentence::new(code, text)
             .with("dailyQuota", daily_quota)
             .with("usedToday", used_today)

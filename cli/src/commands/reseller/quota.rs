@@ -66,7 +66,7 @@ pub(crate) struct RequestArgs {
     common: Common,
 }
 
-const ROWS: [Shown; 11] = [
+const ROWS: [Shown; 12] = [
     ("notifications a day", "/dailyQuota"),
     ("used today", "/usedToday"),
     ("left today", "/remainingToday"),
@@ -78,15 +78,17 @@ const ROWS: [Shown; 11] = [
     ("open quota request", "/openRequest/id"),
     ("asks for", "/openRequest/dailyQuota"),
     ("asks for, a second", "/openRequest/requestsPerSecond"),
+    ("its reason", "/openRequest/reason"),
 ];
 
-const REQUESTS: [ShownColumn; 8] = [
+const REQUESTS: [ShownColumn; 9] = [
     (Column::whole("quota request"), "/id"),
     (Column::whole("asked for"), "/dailyQuota"),
     (Column::whole("a second").spare(4), "/requestsPerSecond"),
     (Column::whole("status"), "/status"),
     (Column::whole("granted"), "/granted"),
     (Column::whole("granted a second").spare(3), "/grantedPerSecond"),
+    (Column::prose("reason").spare(2), "/reason"),
     (Column::prose("note").spare(1), "/note"),
     (Column::time("made").spare(2), "/createdAt"),
 ];

@@ -473,7 +473,7 @@ async fn what_waits_is_added_up_with_whose_pause_it_waits_for() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn forms_for_scripts_have_what_the_next_command_needs() {
     let quota = || async {
-        let open = json!({"id": OTHER, "dailyQuota": 5000, "status": "REQUESTED"});
+        let open = json!({"id": OTHER, "dailyQuota": 5000, "status": "REQUESTED", "reason": "we grow"});
         Json(json!({"remainingToday": 30, "usedUpAt": "2026-11-21T15:40:00Z", "openRequest": open}))
     };
     let secrets = || async {
@@ -504,7 +504,7 @@ async fn forms_for_scripts_have_what_the_next_command_needs() {
     }
     let tsv = run(&format!("quota show {SUBSCRIPTION} -o tsv"), &url);
     assert!(
-        tsv.stdout.contains(&format!("open quota request\t{OTHER}")),
+        tsv.stdout.contains(&format!("open quota request\t{OTHER}")) && tsv.stdout.contains("\twe grow\n"),
         "{tsv:?}"
     );
     assert!(

@@ -272,6 +272,14 @@ async fn what_needs_its_reseller_comes_first_and_the_worst_before_the_rest(porta
         texts[0].contains("410") && texts[4].starts_with("8 of 10 notifications"),
         "{texts:?}"
     );
+    // Lowered since: 8 of 5 would read like a fault.
+    set(&portal, full, "daily_quota = 5").await;
+    let lowered = portal.see("/overview").await;
+    let mut needs = lowered["needsYou"].as_array().unwrap().iter();
+    let need = needs.find(|need| need["code"] == "quota-used-up").unwrap();
+    let text = need["text"].as_str().unwrap();
+    let said = "8 notifications of today are used, and the quota is 5 now; what comes now waits";
+    assert!(text.starts_with(said), "{text}");
 
     let stranger = portal.key_of("stranger").await;
     let theirs = portal.request("GET", "/overview").bearer_auth(stranger);

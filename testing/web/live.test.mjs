@@ -76,15 +76,19 @@ test("a page that can be tried again counts down and is loaded again", async () 
   const page = await signedIn("viewer");
   let asked = 0;
   await page.route("**/console/preferences", async (route) => {
+    const isFirst = asked++ === 0;
     const answer = await route.fetch();
     const body = await answer.text();
-    await route.fulfill({ response: answer, body: asked++ ? body : body.replace("</main>", '<p data-retry="4">Try again in 4 s.</p></main>') });
+    // A server in trouble takes its time: the page must not ask again meanwhile.
+    if (!isFirst) await new Promise((done) => setTimeout(done, 1_500));
+    await route.fulfill({ response: answer, body: !isFirst ? body : body.replace("</main>", '<p data-retry="4">Try again in 4 s.</p></main>') });
   });
   await page.see("/console/preferences");
   await mark(page);
   await page.getByText(/Trying again in \d s\./).waitFor();
   await page.locator("[data-retry]").waitFor({ state: "detached" });
   assert.equal(await isMarked(page), false);
+  assert.equal(asked, 2);
   await page.end();
 });
 

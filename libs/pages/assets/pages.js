@@ -567,7 +567,8 @@
   }
   for (const said of $$("[data-retry]")) {
     let left = Math.max(1, Number(said.dataset.retry) || 5);
-    setInterval(() => (left > 0 ? write(said, `Trying again in ${left--} s.`) : location.reload()), 1000);
+    // Once: asking again would give up an answer that takes longer than a second.
+    const ticks = setInterval(() => (left > 0 ? write(said, `Trying again in ${left--} s.`) : (clearInterval(ticks), location.reload())), 1000);
   }
   // A form that goes on by itself, as the answer of the one before it; not where a browser goes back to it or loads it again.
   const going = $("form[data-goes-on]");

@@ -23,13 +23,13 @@ Examples:
 #[command(after_help = EXAMPLES, group(ArgGroup::new("what").args(["id", "device"]).required(true)))]
 pub(crate) struct ExplainArgs {
     /// The identifier of a push, an event, a notification, a dead letter, a subscription, or a user agent or message of Web Push; the path or
-    /// address at which a push or event is looked up, such as /push/ID; with --reseller the `eventId` of an event; any other text for which
+    /// address at which a push or event is looked up, such as /push/ID; with --reseller the `eventId` of an event, or a value in its data; any other text for which
     /// `postrider find` finds one of these.
     id: Option<String>,
     /// The push for this device, or a list of them if there are several: the push key that they were handed in with.
     #[arg(long, value_name = "PUSH_KEY", conflicts_with = "reseller")]
     device: Option<String>,
-    /// Whose event it is, when the identifier is the `eventId` that its caller gave.
+    /// Whose event it is, when it is named by the `eventId` that its caller gave, or by a value in its data.
     #[arg(long, value_name = "RESELLER")]
     reseller: Option<String>,
     #[command(flatten)]

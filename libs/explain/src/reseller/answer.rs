@@ -38,7 +38,7 @@ pub fn failing_on_our_side() -> Sentence {
     Sentence::new(
         "failing-on-our-side",
         "Active, but the attempts of late fail on our side: there is nothing for you to mend, it is for the operators of the platform. What failed \
-         is tried again by itself.",
+         is tried again by itself until its retries are used up.",
     )
 }
 

@@ -19,7 +19,7 @@ use crate::connections::idle_in;
 use crate::{Error, IDLE_LIMIT};
 
 /// How long a connection rests before it goes back to the pool; at most twice as long. More than the longest pause between two batches of a
-/// busy lane, 20 ms: for one with fewer batches the pool's questions are no cost that matters.
+/// busy lane, the 40 ms between outcomes of pushes: for one with fewer batches the pool's questions are no cost that matters.
 const REST: Duration = Duration::from_millis(50);
 
 /// The connections of a pool that rest.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -22,6 +23,8 @@ pub(crate) struct Process {
     pub(crate) name: String,
     pub(crate) pid: u32,
     child: Mutex<Child>,
+    /// Whether this run has asked it to end.
+    stopped: AtomicBool,
     log: PathBuf,
 }
 
@@ -40,12 +43,16 @@ impl Process {
             name: name.to_owned(),
             pid: child.id().context("the process ended at once")?,
             child: Mutex::new(child),
+            stopped: AtomicBool::new(false),
             log,
         })
     }
 
-    /// How it ended; `None` while it runs.
+    /// How it ended by itself; `None` while it runs, and of one that was asked to end.
     pub(crate) async fn ended(&self) -> Option<ExitStatus> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return None;
+        }
         self.child.lock().await.try_wait().ok().flatten()
     }
 
@@ -55,6 +62,7 @@ impl Process {
         if matches!(child.try_wait(), Ok(Some(_))) {
             return;
         }
+        self.stopped.store(true, Ordering::Relaxed);
         signal(self.pid, Signal::TERM);
         if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
             tell(format_args!(
